@@ -1,0 +1,66 @@
+"""A storage that lasts as long as its process. It keeps bytes, so nothing in it can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from liman_nb.state.journal import JournalStorage, Tail, last_used_first, session_after
+from liman_nb.state.rows import TurnRow
+from liman_nb.state.storage import SessionInfo
+
+
+class InMemoryStateStorage(JournalStorage):
+    """Keeps sessions in memory: for tests, for teaching, for what need not outlive the kernel.
+
+    Several agents may share one; each then sees the sessions of the others.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._journals: dict[str, list[bytes]] = {}
+        self._sessions: dict[str, SessionInfo] = {}
+        self._states: dict[tuple[str, ...], bytes] = {}
+
+    def __repr__(self) -> str:
+        count = len(self._journals)
+        return f"<InMemoryStateStorage: {count} session{'' if count == 1 else 's'}>"
+
+    async def list_sessions(self) -> list[SessionInfo]:
+        """The sessions kept here, last used first."""
+        return last_used_first(list(self._sessions.values()))
+
+    async def _append(
+        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
+    ) -> bool:
+        if len(self._journals.get(root, ())) != first:
+            return False
+        self._journals.setdefault(root, []).extend(rows)
+        if turn is not None:
+            self._sessions[root] = session_after(self._sessions.get(root), root, turn)
+        return True
+
+    async def _read(self, root: str) -> list[bytes]:
+        return list(self._journals.get(root, ()))
+
+    async def _tail(self, root: str) -> Tail:
+        rows = self._journals.get(root)
+        return (len(rows), rows[-1]) if rows else (0, b"")
+
+    async def _put_state(self, key: tuple[str, ...], data: bytes) -> None:
+        self._states[key] = data
+
+    async def _get_state(self, key: tuple[str, ...]) -> bytes | None:
+        return self._states.get(key)
+
+    async def _delete(self, root: str, executors: Sequence[str]) -> bool:
+        self._sessions.pop(root, None)
+        found = self._journals.pop(root, None) is not None
+        for key in [key for key in self._states if _belongs(key, root, executors)]:
+            del self._states[key]
+            found = True
+        return found
+
+
+def _belongs(key: tuple[str, ...], root: str, executors: Sequence[str]) -> bool:
+    is_executor = len(key) == 1
+    return key[0] in executors if is_executor else key[0] == root

@@ -1,0 +1,245 @@
+"""The seam to a store: four methods, as Liman documents them, are all that a back end must have.
+
+Everything else has a default that is built on those four, or says what is missing. The built-in
+storages override more of it: they keep a journal (`journal.py`). What a state contains stands in
+`states.py`, what a journal's row contains in `rows.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from liman_nb.errors import StorageError, UsageError
+from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.state.states import ExecutorState, NodeActorState
+
+AnyRow = TurnRow | RunRow | CancelRow
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The states that a commit changed, in the order in which they have to be saved.
+
+    Attributes:
+        new_executors: executors that start now, children before their parents.
+        actors: the actors that changed, each with its last run.
+        executors: the other executors that changed, deepest first.
+        last: the executor that ran.
+    """
+
+    new_executors: tuple[ExecutorState, ...] = ()
+    actors: tuple[NodeActorState, ...] = ()
+    executors: tuple[ExecutorState, ...] = ()
+    last: ExecutorState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What happened, to be stored as a whole or not at all.
+
+    Attributes:
+        root: id of the session's root executor.
+        first: number of the first row in the session's journal, 0-based.
+        rows: the rows. One, for a storage without a journal.
+        touched: makes the states as they are after the rows; never called where a journal is kept.
+    """
+
+    root: str
+    first: int
+    rows: tuple[AnyRow, ...]
+    touched: Callable[[], Touched]
+
+
+class SessionInfo(BaseModel):
+    """One line of a storage's list of sessions.
+
+    Attributes:
+        root: id of its root executor.
+        session_id: its text id.
+        created_at: when its first turn began, UTC, ISO 8601 with ``Z``.
+        used_at: when its latest turn began.
+        turns: how many it has.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    root: str
+    session_id: str
+    created_at: str
+    used_at: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A journaled session in the form of states, by id."""
+
+    executors: Mapping[str, ExecutorState]
+    actors: Mapping[str, NodeActorState]
+
+
+Projector = Callable[[str, Sequence[AnyRow]], Projection]
+"""Makes the states of a session out of the id of its root executor and its rows."""
+
+
+class StateStorage(ABC):
+    """Where sessions are kept. Implement the four abstract methods for a back end of your own.
+
+    Ids are text (UUIDs in their usual form). In the two actor methods ``execution_id`` is the id of
+    the session's root executor, so the pair names one node of one session; in the two executor
+    methods it is the executor's own. A state is a dictionary of plain JSON values: keep it whole
+    and give back an equal one, or ``None`` where nothing was saved. The methods may be coroutines,
+    as Liman documents them, or plain functions. `liman_nb.testing.StorageContract` checks a class.
+
+    Only a storage with a journal notices that two processes write to one session.
+    """
+
+    @abstractmethod
+    async def save_actor_state(
+        self, execution_id: str, actor_id: str, state: dict[str, Any]
+    ) -> None:
+        """Keeps what a node knows; replaces what was kept before.
+
+        Args:
+            execution_id: id of the session's root executor.
+            actor_id: id of the node actor.
+            state: a :class:`NodeActorState` as JSON values.
+        """
+
+    @abstractmethod
+    async def load_actor_state(self, execution_id: str, actor_id: str) -> dict[str, Any] | None:
+        """What was last saved for this actor of this session; ``None`` if nothing was."""
+
+    @abstractmethod
+    async def save_executor_state(self, execution_id: str, state: dict[str, Any]) -> None:
+        """Keeps where execution is; replaces what was kept before.
+
+        Args:
+            execution_id: id of the executor.
+            state: an :class:`ExecutorState` as JSON values.
+        """
+
+    @abstractmethod
+    async def load_executor_state(self, execution_id: str) -> dict[str, Any] | None:
+        """What was last saved for this executor; ``None`` if nothing was."""
+
+    async def commit(self, commit: Commit) -> None:
+        """Stores what happened.
+
+        This default saves one state after another, in an order that survives being cut off
+        anywhere: new children first, where nothing points to them yet; then the actors, with all
+        that their runs changed; then the other executors; the executor that ran last. An actor
+        ahead of its executor is how an opening finds that the saving was cut off.
+        """
+        touched = commit.touched()
+        for state in touched.new_executors:
+            await self._save_executor(state)
+        for actor in touched.actors:
+            saved = self.save_actor_state(commit.root, str(actor.actor_id), _dump(actor))
+            await settled(saved)
+        for state in touched.executors:
+            await self._save_executor(state)
+        if touched.last is not None:
+            await self._save_executor(touched.last)
+
+    async def load_rows(self, root: str) -> list[AnyRow] | None:  # noqa: ARG002  # for overriding
+        """The session's journal in order; ``None`` from a storage that keeps none, as here.
+
+        Args:
+            root: id of the session's root executor. An unknown session has no rows.
+        """
+        return None
+
+    def attach(self, project: Projector) -> None:  # noqa: B027  # nothing to do by default
+        """Called by an agent that uses this storage.
+
+        Args:
+            project: makes states out of rows. A storage that keeps states has no use for it.
+        """
+
+    async def list_sessions(self) -> list[SessionInfo]:
+        """The sessions kept here, last used first.
+
+        Raises:
+            UsageError: the storage does not implement it.
+        """
+        raise self._lacks("list_sessions", "list its sessions")
+
+    async def delete_session(self, root: str) -> bool:
+        """Deletes everything that is kept of a session.
+
+        Args:
+            root: id of the session's root executor.
+
+        Returns:
+            Whether there was anything.
+
+        Raises:
+            UsageError: the storage does not implement it.
+        """
+        raise self._lacks("delete_session", f"delete session {root}")
+
+    async def close(self) -> None:  # noqa: B027  # nothing to do by default
+        """Gives back connections and files. A later call may open them again."""
+
+    def _lacks(self, method: str, ability: str) -> UsageError:
+        name = type(self).__name__
+        return UsageError(f"{name} cannot {ability}: its class does not implement {method}()")
+
+    async def _save_executor(self, state: ExecutorState) -> None:
+        await settled(self.save_executor_state(str(state.execution_id), _dump(state)))
+
+
+async def load_executor(storage: StateStorage, execution_id: str) -> ExecutorState | None:
+    """An executor's state as a model; ``None`` if nothing was saved.
+
+    Raises:
+        StorageError: what the storage gives back is not such a state.
+    """
+    data = await settled(storage.load_executor_state(execution_id))
+    return _parse(ExecutorState, data, storage, f"executor {execution_id}")
+
+
+async def load_actor(storage: StateStorage, root: str, actor_id: str) -> NodeActorState | None:
+    """An actor's state as a model; ``None`` if nothing was saved.
+
+    Raises:
+        StorageError: what the storage gives back is not such a state.
+    """
+    data = await settled(storage.load_actor_state(root, actor_id))
+    return _parse(NodeActorState, data, storage, f"actor {actor_id} of session {root}")
+
+
+async def settled(value: Any) -> Any:
+    """The value of a user's method, which may be a coroutine or a plain function."""
+    if inspect.isawaitable(value):
+        return await value
+    return value
+
+
+def _dump(state: ExecutorState | NodeActorState) -> dict[str, Any]:
+    return state.model_dump(mode="json")
+
+
+def _parse(
+    model: type[_Model], data: dict[str, Any] | None, storage: StateStorage, subject: str
+) -> _Model | None:
+    if data is None:
+        return None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(step) for step in detail["loc"])
+        name = type(storage).__name__
+        raise StorageError(
+            f"{name} gave back a state of {subject} that cannot be read: {field or 'the state'}: "
+            f"{detail['msg']}; it must come back as it was saved"
+        ) from error
