@@ -1,0 +1,1 @@
+"""Tools and functions: schemas, validation, resolving names, calling, context and credentials."""
