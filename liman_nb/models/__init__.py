@@ -1,0 +1,1 @@
+"""Language models behind one seam, from a script to a real server."""
