@@ -1,0 +1,1 @@
+"""The engine: a pure core that decides, and a shell that performs."""

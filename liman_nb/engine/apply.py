@@ -1,0 +1,298 @@
+"""The only place that changes a tree: one row in, the tree as it is after it.
+
+The same function runs live, before a row is committed, and when a session is loaded. It needs
+neither the graph nor a clock: what cannot be derived from the tree stands in the row.
+
+How an executor's status moves (`runnable` means it is in ``tree.idle``)::
+
+    idle ──run──▶ suspended   tool calls or children are open
+      ▲    │         │
+      │    │         └─ its last child ends ─▶ idle        when the children are tool calls
+      └────│─────────────────────────────────┘
+           │                             └───▶ completed   or failed, if a child's failure was
+           │                                               handled by nobody
+           ├──▶ completed     no children
+           └──▶ failed        an error that no edge reacted to
+    anything open ──cancel──▶ cancelled
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from liman_nb.engine.ids import call_position, child_id, turn_id
+from liman_nb.engine.messages import as_text, heard, said, tool_results
+from liman_nb.engine.tree import ENDED, Executor, NodeActor, Status, Tree, Turn
+from liman_nb.errors import EngineError
+from liman_nb.state.rows import CancelRow, ChildRecord, ErrorRecord, RunRow, TurnRow
+from liman_nb.state.states import LastCall
+
+UNKNOWN_TOOL = "UnknownTool"
+"""Node type of a call that names no tool of its caller. Such a call has no actor."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a row changed.
+
+    Attributes:
+        created: ids of new executors, in order.
+        touched: ids of changed executors, the one that ran first, then its ancestors upwards.
+        actors: names of the nodes whose actor changed.
+    """
+
+    created: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    actors: list[str] = field(default_factory=list)
+
+
+def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
+    """Change the tree as the row says.
+
+    Args:
+        tree: changed in place.
+        row: the row with number ``tree.seq``.
+
+    Raises:
+        EngineError: the row does not fit the tree.
+    """
+    changes = Changes()
+    if isinstance(row, TurnRow):
+        _turn(tree, row, changes)
+    elif isinstance(row, RunRow):
+        _run(tree, row, changes)
+    else:
+        _cancel(tree, row, changes)
+    tree.seq += 1
+    return changes
+
+
+# ── a turn starts ────────────────────────────────────────────────────────────────────────────────
+
+
+def _turn(tree: Tree, row: TurnRow, changes: Changes) -> None:
+    root = tree.executors.get(tree.root)
+    if root is None:
+        root = Executor(tree.root, row.node, row.node_type, via="root", started_at=row.at)
+        tree.executors[root.id] = root
+        changes.created.append(root.id)
+    else:
+        changes.touched.append(root.id)
+    root.node, root.node_type, root.input = row.node, row.node_type, row.input
+    root.turn = root.runs = row.turn
+    root.status, root.output, root.error = "suspended", None, None
+    root.open_children, root.failed_children = 1, 0
+    executor = Executor(
+        turn_id(tree.root, row.turn),
+        row.node,
+        row.node_type,
+        parent=root.id,
+        via=f"turn:{row.turn}",
+        parent_run=row.turn,
+        turn=row.turn,
+        input=row.input,
+        started_at=row.at,
+    )
+    _add(tree, root, executor, changes)
+    tree.turns.append(Turn(row.turn, executor.id, row.context_keys, row.graph))
+
+
+def _add(tree: Tree, parent: Executor, executor: Executor, changes: Changes) -> None:
+    if executor.id in tree.executors:
+        raise EngineError(f"executor {executor.id} would start twice")
+    tree.executors[executor.id] = executor
+    tree.idle[executor.id] = None
+    parent.children.append(executor.id)
+    changes.created.append(executor.id)
+
+
+# ── a node run ended ─────────────────────────────────────────────────────────────────────────────
+
+
+def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
+    executor = tree.executors.get(row.executor)
+    if executor is None or executor.id not in tree.idle:
+        raise EngineError(f"a run of executor {row.executor} is stored, which could not run then")
+    del tree.idle[executor.id]
+    turn = tree.turns[-1]
+    turn.runs += 1
+    if executor.node_type == "LLMNode":
+        turn.llm_runs[executor.node] = turn.llm_runs.get(executor.node, 0) + 1
+    if executor.node_type != UNKNOWN_TOOL:
+        changes.actors.append(executor.node)
+        _remember(tree, executor, row)
+    changes.touched.append(executor.id)
+    _record(executor, row)
+    for child in row.children:
+        _add(tree, executor, _child(executor, child, row), changes)
+    _settle(tree, executor, changes)
+
+
+def _record(executor: Executor, row: RunRow) -> None:
+    executor.runs += 1
+    executor.output, executor.says, executor.error = row.output, row.says, row.error
+    executor.calls = row.calls
+    executor.transitions.extend(row.transitions)
+    executor.attempts.extend(row.attempts)
+    if row.tokens is not None:
+        executor.input_tokens += row.tokens.input_tokens
+        executor.output_tokens += row.tokens.output_tokens
+    executor.ended_at = row.at
+    executor.open_children, executor.failed_children = len(row.children), 0
+
+
+def _child(parent: Executor, child: ChildRecord, row: RunRow) -> Executor:
+    return Executor(
+        child_id(parent.id, parent.runs, child.via),
+        child.node,
+        child.node_type,
+        parent=parent.id,
+        via=child.via,
+        parent_run=parent.runs,
+        called=bool(row.calls),
+        turn=parent.turn,
+        depth=parent.depth + 1,
+        input=_call_input(row, child.via) if row.calls else _edge_input(row),
+        started_at=row.at,
+    )
+
+
+def _call_input(row: RunRow, via: str) -> Any:
+    """The arguments of a call as a mapping, or the text that is none."""
+    text = row.calls[call_position(via)].arguments
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) and _is_finite(text) else text
+
+
+def _is_finite(text: str) -> bool:
+    """Whether Python's reader took no liberties: JSON knows neither NaN nor Infinity."""
+    return not any(word in text for word in ("NaN", "Infinity"))
+
+
+def _edge_input(row: RunRow) -> Any:
+    return row.output if row.error is None else error_value(row.error)
+
+
+def error_value(error: ErrorRecord) -> dict[str, str]:
+    """A failure as the input of the node that reacts to it."""
+    return {"type": error.type, "message": error.message}
+
+
+def _settle(tree: Tree, executor: Executor, changes: Changes) -> None:
+    """The executor's status after its run, and what that means for its ancestors."""
+    if executor.calls:
+        tree.held[executor.node] = executor.id
+    elif tree.held.get(executor.node) == executor.id:
+        del tree.held[executor.node]
+    if executor.open_children:
+        executor.status = "suspended"
+        return
+    executor.status = "completed" if executor.error is None else "failed"
+    _ended(tree, executor, changes)
+
+
+def _ended(tree: Tree, executor: Executor, changes: Changes) -> None:
+    """Walk upwards: who may go on and who has ended because this executor ended."""
+    while executor.parent is not None:
+        parent = tree.executors[executor.parent]
+        if parent.runs != executor.parent_run:
+            return  # a later run of the parent does not wait for this child
+        parent.open_children -= 1
+        if executor.status == "failed" and not parent.calls:
+            parent.failed_children += 1
+        changes.touched.append(parent.id)
+        if parent.open_children:
+            return
+        if parent.calls:
+            parent.status = "idle"
+            tree.idle[parent.id] = None
+            return
+        parent.status = "failed" if parent.failed_children else "completed"
+        if parent.id == tree.root:
+            _mirror(parent, executor)
+        executor = parent
+
+
+def _mirror(root: Executor, turn: Executor) -> None:
+    """The root shows the latest turn."""
+    root.status, root.output, root.error = turn.status, turn.output, turn.error
+    root.ended_at = turn.ended_at
+
+
+# ── actors ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
+    """What the node's actor knows after this run. Called before the executor changes."""
+    actor = tree.actors.get(executor.node)
+    if actor is None:
+        actor = NodeActor.create_or_restore(tree.root, executor.node, executor.node_type, None)
+        tree.actors[executor.node] = actor
+    if actor.node_type == "LLMNode":
+        actor.messages += heard(tree, executor)
+        if row.error is None:
+            text = row.says if row.calls or row.says is not None else as_text(row.output)
+            actor.messages += said(text, row.calls)
+    elif actor.node_type == "ToolNode":
+        _last_call(tree, actor, executor, row)
+    if row.state is not None:
+        actor.extras = row.state
+    actor.runs += 1
+    actor.has_error = row.error is not None
+
+
+def _last_call(tree: Tree, actor: NodeActor, executor: Executor, row: RunRow) -> None:
+    """Keep the last call; of the calls of one reply, that with the highest position."""
+    earlier = tree.executors.get(actor.last_call.executor) if actor.last_call else None
+    if earlier is None or not _is_later_call(earlier, executor):
+        actor.last_call = LastCall(
+            executor=executor.id, input=executor.input, output=row.output, error=row.error
+        )
+
+
+def _is_later_call(one: Executor, other: Executor) -> bool:
+    """Whether `one` answers a later call of the very reply that `other` answers a call of."""
+    same_reply = (one.parent, one.parent_run) == (other.parent, other.parent_run)
+    if not (one.called and other.called and same_reply):
+        return False
+    return call_position(one.via) > call_position(other.via)
+
+
+# ── a turn is closed without finishing ───────────────────────────────────────────────────────────
+
+
+def _cancel(tree: Tree, row: CancelRow, changes: Changes) -> None:
+    turn = tree.turns[-1]
+    turn.cancelled = row.reason or "cancelled"
+    for executor in _open(tree, turn.executor):
+        if executor.calls:
+            tree.actors[executor.node].messages += tool_results(tree, executor)
+            changes.actors.append(executor.node)
+        _close(executor, "cancelled", row.at)
+        changes.touched.append(executor.id)
+    root = tree.executors[tree.root]
+    _close(root, "cancelled", row.at)
+    changes.touched.append(root.id)
+    tree.idle.clear()
+    tree.held.clear()
+
+
+def _open(tree: Tree, top: str) -> list[Executor]:
+    """The executors at and below `top` that have not ended, children before parents."""
+    found, stack = [], [top]
+    while stack:
+        executor = tree.executors[stack.pop()]
+        if executor.status not in ENDED:
+            found.append(executor)
+            stack.extend(executor.children)
+    return found[::-1]
+
+
+def _close(executor: Executor, status: Status, at: str) -> None:
+    executor.status, executor.calls, executor.ended_at = status, (), at
+    executor.open_children = 0

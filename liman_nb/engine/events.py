@@ -1,0 +1,39 @@
+"""What happens during a turn, as it happens. Nothing depends on an event for its correctness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+EventKind = Literal["turn_started", "node_started", "token", "attempt", "node_ended", "turn_ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    Attributes:
+        kind: ``turn_started``, ``node_started``, ``token`` (a piece of an LLM's text), ``attempt``
+            (a run is tried again), ``node_ended`` (committed), ``turn_ended``.
+        session_id: the session's text id.
+        turn: number of the turn.
+        node: the node's name; empty for events of the turn itself.
+        executor: the executor's id; empty for events of the turn itself.
+        text: the piece of text of a ``token``; the reason of an ``attempt``.
+        status: the executor's or the turn's status, where it ended.
+        output: what the node or the turn produced.
+    """
+
+    kind: EventKind
+    session_id: str
+    turn: int
+    node: str = ""
+    executor: str = ""
+    text: str = ""
+    status: str = ""
+    output: Any = None
+
+
+Listener = Callable[[Event], None]
+"""Called on the event loop's thread; it must return at once and not raise."""

@@ -1,0 +1,141 @@
+"""Runs of tools and functions: arguments in, what the function asks for, a JSON value out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from liman_nb.engine.callables import Function, NodeFunction
+from liman_nb.engine.decide import RunResult
+from liman_nb.engine.retry import RetryPolicy, with_retry
+from liman_nb.engine.run import NodeRun
+from liman_nb.errors import ToolError
+from liman_nb.specs.documents import FunctionNodeSpec, ServiceAccountSpec, ToolNodeSpec
+from liman_nb.specs.misfits import misfits
+from liman_nb.tools.calling import asked_names, call_function
+from liman_nb.tools.credentials import account_slice
+from liman_nb.tools.results import as_json
+
+ONCE = RetryPolicy(attempts=1)
+"""Functions are called once unless their node's ``retry`` says otherwise: they may have effects."""
+
+
+async def run_tool(run: NodeRun, spec: ToolNodeSpec) -> RunResult:
+    """Call a tool with the arguments that a model sent, or that an edge brought.
+
+    Raises:
+        ToolError: the arguments do not fit, or it took too long.
+        Exception: whatever the function raises.
+    """
+    known = run.runtime.callables.tools[run.node.name]
+    arguments = known.tool.validate(_arguments_text(run))
+    call = partial(_call, run, known.function, arguments, spec.timeout)
+    return await _result(run, spec, call)
+
+
+async def run_function(run: NodeRun, spec: FunctionNodeSpec) -> RunResult:
+    """Call a function with the node's input.
+
+    Raises:
+        ToolError: the input does not fit the function's annotation, or it took too long.
+        YieldsError: its result does not fit the node's declared yields.
+        Exception: whatever the function raises.
+    """
+    known = run.runtime.callables.functions[run.node.name]
+    arguments = _input_argument(run, known)
+    call = partial(_call, run, known.function, arguments, spec.timeout)
+    return await _result(run, spec, call)
+
+
+async def _result(
+    run: NodeRun, spec: ToolNodeSpec | FunctionNodeSpec, call: Callable[[], Awaitable[Any]]
+) -> RunResult:
+    policy = RetryPolicy.of(spec.retry) if spec.retry else ONCE
+    value = await with_retry(call, policy, run.tried)
+    yields = run.node.yields
+    output = as_json(value) if yields is None else yields.validate(value)
+    return RunResult(output=output, state=run.changed_extras)
+
+
+# ── arguments ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _arguments_text(run: NodeRun) -> str:
+    """The arguments as JSON text: of the model's call, or of the output that an edge brought.
+
+    Text that an edge brings is the argument of a tool that has only one.
+    """
+    given = run.executor.input
+    if isinstance(given, Mapping):
+        return json.dumps(given, ensure_ascii=False)
+    if run.executor.called:
+        return str(given)
+    names = list(run.runtime.callables.tools[run.node.name].tool.schema.parameters["properties"])
+    if len(names) == 1:
+        return json.dumps({names[0]: given}, ensure_ascii=False)
+    raise ToolError(
+        f"{run.node.name} takes {', '.join(names) or 'no arguments'}, and its input is "
+        f"{type(given).__name__}, not a mapping of arguments; let the node before it yield them"
+    )
+
+
+def _input_argument(run: NodeRun, known: NodeFunction) -> dict[str, Any]:
+    if known.parameter is None:
+        return {}
+    given = run.executor.input
+    if known.adapter is None:
+        return {known.parameter: given}
+    try:
+        return {known.parameter: known.adapter.validate_python(given)}
+    except ValidationError as error:
+        wrong = "; ".join(misfits(error, given, ()))
+        raise ToolError(
+            f"the input of {run.node.name} does not fit its function's parameter "
+            f"{known.parameter!r}: {wrong}"
+        ) from None
+
+
+# ── the call ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _call(
+    run: NodeRun, function: Function, arguments: Mapping[str, Any], seconds: float | None
+) -> Any:
+    asked = asked_names(function)
+    offered: dict[str, Any] = {
+        "call_id": run.executor.id,
+        "state": run.extras,
+        "answer": None,
+        "session": run.session,
+    }
+    if asked & {"context", "credentials"}:
+        offered |= await _entrusted(run, asked)
+    left = run.call_time.left_running.append
+    return await call_function(function, arguments, offered, seconds=seconds, left_running=left)
+
+
+async def _entrusted(run: NodeRun, asked: frozenset[str]) -> dict[str, Any]:
+    """The slice of the context, and the credentials, of the account that the node runs for."""
+    account = account_of(run)
+    if account is None:
+        return {"context": {}, "credentials": None}
+    part = account_slice(account.context, run.call_time.context, account.name)
+    if "credentials" not in asked:
+        return {"context": part}
+    functions = run.runtime.callables.providers
+    providers = {name: functions[name] for name in account.providers}
+    credentials = await run.call_time.credentials.fetch(account.name, providers, part)
+    return {"context": part, "credentials": credentials}
+
+
+def account_of(run: NodeRun) -> ServiceAccountSpec | None:
+    """The service account that a run acts for: its node's, else the model's that called it."""
+    node = run.node
+    if node.service_account is None and run.executor.called:
+        caller = run.tree.executors[run.executor.parent or run.tree.root]
+        node = run.runtime.graph.nodes[caller.node]
+    return node.service_account

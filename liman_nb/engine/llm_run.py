@@ -1,0 +1,157 @@
+"""A run of an LLM node: prompt, model, tools or yields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from liman_nb.engine.decide import RunResult
+from liman_nb.engine.messages import Message, as_text, heard, recent
+from liman_nb.engine.retry import RetryPolicy, with_retry
+from liman_nb.engine.run import NodeRun
+from liman_nb.errors import ModelError, NodeError, YieldsError
+from liman_nb.models.llm import Reply, Request, ToolCall
+from liman_nb.specs.documents import LLMNodeSpec
+from liman_nb.specs.templates import fill
+from liman_nb.specs.yields import YieldsSchema
+from liman_nb.state.rows import CallRecord
+
+
+async def run_llm(run: NodeRun, spec: LLMNodeSpec) -> RunResult:
+    """Ask the node's model once, and once more if its reply does not fit the node's yields.
+
+    Raises:
+        ModelError: no usable reply after the attempts that the node's ``retry`` allows.
+        YieldsError: the second reply does not fit either.
+        NodeError: the system prompt names something that is not there.
+    """
+    request = _request(run, spec)
+    reply = await _ask(run, spec, request)
+    if reply.tool_calls:
+        calls = tuple(_call(call, position) for position, call in enumerate(reply.tool_calls))
+        return RunResult(says=reply.text, calls=calls, tokens=run.tokens)
+    yields = run.node.yields
+    if yields is None:
+        return RunResult(output=reply.text or "", tokens=run.tokens)
+    output, text = await _fitting(run, spec, yields, request, reply)
+    says = text if text != as_text(output) else None
+    return RunResult(output=output, says=says, tokens=run.tokens)
+
+
+# ── the request ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _request(run: NodeRun, spec: LLMNodeSpec) -> Request:
+    yields = run.node.yields
+    return Request(
+        node=run.node.name,
+        messages=[*_system(run, spec), *_history(run, spec), *heard(run.tree, run.executor)],
+        tools=[run.runtime.callables.tools[name].tool.schema for name in run.node.tools],
+        response_format=None
+        if yields is None
+        else {
+            "name": run.node.name,
+            "schema": yields.json_schema(),
+            "strict": yields.is_strict,
+        },
+        model=spec.model,
+        temperature=spec.temperature,
+        max_tokens=spec.max_tokens,
+    )
+
+
+def _history(run: NodeRun, spec: LLMNodeSpec) -> list[Message]:
+    """What the actor remembers, as far as the node's ``memory`` and ``history_limit`` allow.
+
+    A run that answers tool calls always sees the exchange that it is part of.
+    """
+    messages = run.actor.messages if run.actor else []
+    if spec.memory == "none":
+        return _exchange(messages) if run.executor.calls else []
+    return recent(messages, spec.history_limit)
+
+
+def _exchange(messages: list[Message]) -> list[Message]:
+    """The messages since the last one of the user."""
+    start = next(i for i in range(len(messages) - 1, -1, -1) if messages[i]["role"] == "user")
+    return messages[start:]
+
+
+def _system(run: NodeRun, spec: LLMNodeSpec) -> list[Message]:
+    """The system prompt, rendered for this call only: it may name ``context.…``."""
+    parts = [_rendered(run, spec.system)] if spec.system else []
+    if run.node.yields is not None:
+        parts.append(
+            f"Reply with JSON of this form and nothing else:\n{run.node.yields.describe()}"
+        )
+    return [{"role": "system", "content": "\n\n".join(parts)}] if parts else []
+
+
+def _rendered(run: NodeRun, template: str) -> str:
+    try:
+        return fill(template, _prompt_values(run))
+    except LookupError as missing:
+        raise NodeError(
+            f"{run.node.name}: the system prompt names {{{missing.args[0]}}}, which neither the "
+            f"input nor the call's context has; supply it, or double the braces to show them"
+        ) from None
+
+
+def _prompt_values(run: NodeRun) -> Mapping[str, Any]:
+    given = run.executor.input
+    return {
+        **(given if isinstance(given, Mapping) else {}),
+        "input": given,
+        "state": run.extras,
+        "session": run.session,
+        "context": run.call_time.context,
+    }
+
+
+# ── the reply ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _ask(run: NodeRun, spec: LLMNodeSpec, request: Request) -> Reply:
+    llm = run.runtime.models[run.node.name]
+
+    async def call() -> Reply:
+        run.runtime.requests.record(run.tree.session_id, llm, request)
+        return await llm.complete(request, on_token=run.on_token)
+
+    reply = await with_retry(call, RetryPolicy.of(spec.retry), run.tried)
+    run.usage += reply.usage
+    return reply
+
+
+def _call(call: ToolCall, position: int) -> CallRecord:
+    return CallRecord(id=call.id or f"call_{position}", name=call.name, arguments=call.arguments)
+
+
+async def _fitting(
+    run: NodeRun, spec: LLMNodeSpec, yields: YieldsSchema, request: Request, reply: Reply
+) -> tuple[dict[str, Any], str]:
+    """The yields and the text that held them; an unfit reply goes back to the model once."""
+    text = reply.text or ""
+    try:
+        return yields.parse_reply(text), text
+    except YieldsError as error:
+        run.tried(error, reply=text)
+        again = await _ask(run, spec, _corrected(request, text, error))
+    if again.tool_calls:
+        raise ModelError(
+            f"{run.node.name}: the model called a tool when it was asked to correct its reply"
+        )
+    return yields.parse_reply(again.text or ""), again.text or ""
+
+
+def _corrected(request: Request, text: str, error: YieldsError) -> Request:
+    complaint = "\n".join(f"- {line}" for line in error.errors)
+    correction: list[Message] = [
+        {"role": "assistant", "content": text or "(nothing)"},
+        {
+            "role": "user",
+            "content": f"That reply cannot be used:\n{complaint}\nReply again, with the JSON only.",
+        },
+    ]
+    return replace(request, messages=[*request.messages, *correction])

@@ -1,0 +1,53 @@
+"""Performing one node run: whatever happens becomes a result, so that it can be committed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from liman_nb.engine.apply import UNKNOWN_TOOL
+from liman_nb.engine.decide import RunResult
+from liman_nb.engine.function_run import run_function, run_tool
+from liman_nb.engine.llm_run import run_llm
+from liman_nb.engine.run import NodeRun
+from liman_nb.engine.transitions import consider
+from liman_nb.errors import EngineError, ToolError
+from liman_nb.specs.documents import FunctionNodeSpec, LLMNodeSpec, ToolNodeSpec
+from liman_nb.state.json_values import check_json
+
+
+async def perform(run: NodeRun) -> RunResult:
+    """Run the node and consider its edges. Never raises, except for a cancellation."""
+    error: Exception | None = None
+    run.emit("node_started")
+    try:
+        result = await _run(run)
+        check_json(result.output, "output")
+        check_json(result.state, "state")
+    except Exception as raised:  # noqa: BLE001 - a node may raise anything; it is its result
+        error = raised
+        result = RunResult(error=run.error_record(raised), tokens=run.tokens)
+    result = replace(result, attempts=tuple(run.attempts))
+    if result.calls or run.executor.node_type == UNKNOWN_TOOL:
+        return result
+    return replace(result, transitions=await consider(run, result, error))
+
+
+async def _run(run: NodeRun) -> RunResult:
+    if run.executor.node_type == UNKNOWN_TOOL:
+        raise ToolError(_unknown(run))
+    spec = run.node.spec
+    match spec:
+        case LLMNodeSpec():
+            return await run_llm(run, spec)
+        case ToolNodeSpec():
+            return await run_tool(run, spec)
+        case FunctionNodeSpec():
+            return await run_function(run, spec)
+    raise EngineError(f"{run.node.name}: a {run.node.kind} was to run, which is refused at start")
+
+
+def _unknown(run: NodeRun) -> str:
+    caller = run.tree.executors[run.executor.parent or ""].node
+    names = run.runtime.graph.nodes[caller].tools
+    known = f"the tools are {', '.join(names)}" if names else "there are no tools"
+    return f"there is no tool {run.executor.node!r}; {known}"

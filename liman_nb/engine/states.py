@@ -1,0 +1,202 @@
+"""Executors and actors as Liman's states, and back; and the states that a commit changed.
+
+How a whole session is loaded stands in `loading.py`.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from liman_nb.engine.apply import Changes
+from liman_nb.engine.ids import actor_id, node_id
+from liman_nb.engine.tree import Executor, NodeActor, Status, Tree, Turn
+from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.state.states import (
+    ExecutorState,
+    ExecutorStatus,
+    FunctionNodeState,
+    HumanNodeState,
+    LastRun,
+    LLMNodeState,
+    NodeActorState,
+    NodeActorStatus,
+    NodeState,
+    SessionState,
+    ToolNodeState,
+    TurnState,
+)
+from liman_nb.state.storage import Touched
+
+# ── one executor, one actor ──────────────────────────────────────────────────────────────────────
+
+
+_STATUS: dict[ExecutorStatus, Status] = {
+    ExecutorStatus.IDLE: "idle",
+    ExecutorStatus.RUNNING: "idle",
+    ExecutorStatus.SUSPENDED: "suspended",
+    ExecutorStatus.COMPLETED: "completed",
+    ExecutorStatus.FAILED: "failed",
+    ExecutorStatus.CANCELLED: "cancelled",
+}
+
+
+def executor_of(state: ExecutorState) -> Executor:
+    """An executor out of its state. What was running must run again."""
+    return Executor(
+        id=str(state.execution_id),
+        node=state.node_name,
+        node_type=state.node_type,
+        parent=None if state.parent_id is None else str(state.parent_id),
+        via=state.via,
+        parent_run=state.parent_run,
+        called=state.called,
+        turn=state.turn,
+        depth=state.depth,
+        status=_STATUS[state.status],
+        runs=state.runs,
+        input=state.input,
+        output=state.output,
+        says=state.says,
+        error=state.error,
+        calls=state.calls,
+        children=[str(c) for c in state.child_executor_ids],
+        open_children=state.open_children,
+        failed_children=state.failed_children,
+        transitions=list(state.transitions),
+        attempts=list(state.attempts),
+        input_tokens=state.input_tokens,
+        output_tokens=state.output_tokens,
+        started_at=state.started_at,
+        ended_at=state.ended_at,
+    )
+
+
+def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
+    """An executor as its state; the root's carries the session."""
+    return ExecutorState(
+        execution_id=UUID(executor.id),
+        node_actor_id=UUID(actor_id(tree.root, executor.node)),
+        status=ExecutorStatus(executor.status),
+        child_executor_ids=tuple(UUID(c) for c in executor.children),
+        parent_id=None if executor.parent is None else UUID(executor.parent),
+        node_name=executor.node,
+        node_type=executor.node_type,
+        via=executor.via,
+        parent_run=executor.parent_run,
+        called=executor.called,
+        turn=executor.turn,
+        depth=executor.depth,
+        order=order,
+        runs=executor.runs,
+        input=executor.input,
+        output=executor.output,
+        says=executor.says,
+        error=executor.error,
+        calls=executor.calls,
+        open_children=executor.open_children,
+        failed_children=executor.failed_children,
+        transitions=tuple(executor.transitions),
+        attempts=tuple(executor.attempts),
+        input_tokens=executor.input_tokens,
+        output_tokens=executor.output_tokens,
+        started_at=executor.started_at,
+        ended_at=executor.ended_at,
+        session=_session(tree) if executor.id == tree.root else None,
+    )
+
+
+def _session(tree: Tree) -> SessionState:
+    turns = tuple(
+        TurnState(
+            number=t.number,
+            executor_id=UUID(t.executor),
+            context_keys=t.context_keys,
+            graph=t.graph,
+            runs=t.runs,
+            llm_runs=dict(t.llm_runs),
+            cancelled=t.cancelled,
+        )
+        for t in tree.turns
+    )
+    return SessionState(session_id=tree.session_id, seq=tree.seq, turns=turns)
+
+
+def turn_of(state: TurnState) -> Turn:
+    """A turn out of its state."""
+    return Turn(
+        state.number,
+        str(state.executor_id),
+        state.context_keys,
+        state.graph,
+        state.runs,
+        dict(state.llm_runs),
+        state.cancelled,
+    )
+
+
+def actor_of(root: str, state: NodeActorState) -> NodeActor:
+    """An actor out of its state."""
+    return NodeActor.create_or_restore(root, state.node_name, state.node_type, state)
+
+
+def actor_state(
+    tree: Tree, actor: NodeActor, last_run: tuple[ExecutorState, ...] = ()
+) -> NodeActorState:
+    """An actor as its state.
+
+    Args:
+        tree: the session.
+        actor: the actor.
+        last_run: the executors that its last run changed, as they are now.
+    """
+    status = NodeActorStatus.SUSPENDED if actor.node in tree.held else NodeActorStatus.COMPLETED
+    return NodeActorState(
+        actor_id=UUID(actor.id),
+        node_id=UUID(node_id(actor.node_type, actor.node)),
+        node_name=actor.node,
+        node_type=actor.node_type,
+        status=status,
+        has_error=actor.has_error,
+        node_state=_node_state(actor),
+        runs=actor.runs,
+        last_run=LastRun(executors=last_run) if last_run else None,
+    )
+
+
+def _node_state(actor: NodeActor) -> NodeState:
+    match actor.node_type:
+        case "LLMNode":
+            return LLMNodeState(messages=tuple(actor.messages), extras=actor.extras)
+        case "ToolNode":
+            return ToolNodeState(last_call=actor.last_call, extras=actor.extras)
+        case "FunctionNode":
+            return FunctionNodeState(extras=actor.extras)
+        case _:
+            return HumanNodeState(extras=actor.extras)
+
+
+# ── a commit ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def touched(tree: Tree, row: TurnRow | RunRow | CancelRow, changes: Changes) -> Touched:
+    """The states that a row changed, in the order in which they must be saved.
+
+    The executor that ran comes last, so that its actor is ahead of it if the saving is cut off. A
+    run without an actor (a call of an unknown tool) comes first instead: its ancestors follow from
+    it when the session is loaded.
+    """
+    order = {identity: i for i, identity in enumerate(tree.executors)}
+    changed = [i for i in dict.fromkeys(changes.touched) if i != tree.root]
+    states = {
+        identity: executor_state(tree, tree.executors[identity], order[identity])
+        for identity in [*changes.created, *changed, tree.root]
+    }
+    last = row.executor if isinstance(row, RunRow) and changes.actors else tree.root
+    others = [i for i in [*changed, tree.root] if i != last]
+    after = tuple(states[i] for i in [*others, last])
+    return Touched(
+        new_executors=tuple(states[i] for i in reversed(changes.created) if i != tree.root),
+        actors=tuple(actor_state(tree, tree.actors[n], after) for n in changes.actors),
+        executors=after[:-1],
+        last=after[-1],
+    )

@@ -1,0 +1,366 @@
+"""What a row does to a tree: the rules of the engine, without an event loop."""
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from liman_nb.engine.ids import call_via, child_id, root_id, turn_id
+from liman_nb.engine.tree import ENDED, Tree
+from liman_nb.errors import EngineError
+from liman_nb.state.rows import (
+    CallRecord,
+    CancelRow,
+    ChildRecord,
+    ErrorRecord,
+    RunRow,
+    TransitionRecord,
+    TurnRow,
+    dump_row,
+    load_row,
+)
+from liman_nb.state.states import LastCall
+
+ROOT = root_id("", "test", "s")
+BOOM = ErrorRecord(type="ValueError", message="boom")
+
+
+def turn(number: int, value="hi", node="chat", node_type="LLMNode") -> TurnRow:
+    """The row of a turn."""
+    return TurnRow(
+        kind="turn",
+        at="2026-01-01T00:00:00.000Z",
+        session_id="s",
+        turn=number,
+        node=node,
+        node_type=node_type,
+        input=value,
+    )
+
+
+def ran(executor: str, output=None, *, to=(), calls=(), tools=None, **more) -> RunRow:
+    """A run: `to` are the nodes that its edges started, `calls` the tools that it called."""
+    children = [ChildRecord(via=f"e{i}", node=n, node_type=t) for i, (n, t) in enumerate(to)]
+    for position, call in enumerate(calls):
+        node_type = "ToolNode" if tools is None or call.name in tools else UNKNOWN_TOOL
+        via = call_via(position, call.id)
+        children.append(ChildRecord(via=via, node=call.name, node_type=node_type))
+    return RunRow(
+        kind="run",
+        at="2026-01-01T00:00:01.000Z",
+        executor=executor,
+        output=output,
+        calls=tuple(calls),
+        children=tuple(children),
+        **more,
+    )
+
+
+def cancel() -> CancelRow:
+    """The row that closes a turn."""
+    return CancelRow(kind="cancel", at="2026-01-01T00:00:02.000Z", reason="stopped")
+
+
+def tree_of(*rows) -> Tree:
+    """The tree that rows add up to."""
+    tree = Tree("s", ROOT)
+    for row in rows:
+        apply(tree, row)
+    return tree
+
+
+FIRST = turn_id(ROOT, 1)
+FUNCTION = "FunctionNode"
+
+
+def edge(parent: str, position: int, run: int = 1) -> str:
+    """Id of the executor that a run's edge started."""
+    return child_id(parent, run, f"e{position}")
+
+
+def call(position: int, name: str = "add", arguments: str = '{"a": 1}') -> CallRecord:
+    """A tool call."""
+    return CallRecord(id=f"c{position}", name=name, arguments=arguments)
+
+
+def called(position: int, run: int = 1) -> str:
+    """Id of the executor that answers a call of the turn's entry node."""
+    return child_id(FIRST, run, call_via(position, f"c{position}"))
+
+
+# ── turns ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_turn_is_a_child_of_the_session_s_root():
+    """The root is the session; each turn hangs under it and may run."""
+    tree = tree_of(turn(1))
+    assert tree.executors[ROOT].children == [FIRST]
+    assert list(tree.idle) == [FIRST]
+    assert tree.status == "suspended"
+
+
+def test_the_root_shows_the_latest_turn():
+    """Status, output and entry node of the session are those of its last turn."""
+    tree = tree_of(turn(1), ran(FIRST, "hello"), turn(2, node="other"))
+    assert tree.executors[ROOT].node == "other"
+    assert tree.executors[ROOT].output is None
+    apply(tree, ran(turn_id(ROOT, 2), error=BOOM))
+    assert tree.status == "failed"
+    assert tree.executors[ROOT].error == BOOM
+    assert tree.executors[ROOT].children == [FIRST, turn_id(ROOT, 2)]
+
+
+def test_an_llm_s_history_is_input_and_reply_of_every_turn():
+    """What an LLM node knows is every message that it received and sent."""
+    tree = tree_of(turn(1), ran(FIRST, "hello"), turn(2, {"n": 1}), ran(turn_id(ROOT, 2), "ok"))
+    assert tree.actors["chat"].messages == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello"},
+        {"role": "user", "content": '{"n": 1}'},
+        {"role": "assistant", "content": "ok"},
+    ]
+
+
+def test_a_reply_of_nothing_leaves_no_empty_message():
+    """There is never an assistant message without content."""
+    tree = tree_of(turn(1), ran(FIRST, ""))
+    assert tree.actors["chat"].messages == [{"role": "user", "content": "hi"}]
+    assert tree.status == "completed"
+
+
+def test_the_raw_text_of_a_structured_reply_is_what_the_history_keeps():
+    """The model is shown its own words again, the next node gets the mapping."""
+    tree = tree_of(turn(1), ran(FIRST, {"n": 1}, says='```json\n{"n": 1}\n```'))
+    assert tree.actors["chat"].messages[1]["content"] == '```json\n{"n": 1}\n```'
+    assert tree.executors[FIRST].output == {"n": 1}
+
+
+# ── edges ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_executor_waits_suspended_for_its_children():
+    """It ends when the last of them has, and so do its ancestors."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), ran(FIRST, 1, to=[("b", FUNCTION)] * 2))
+    assert tree.executors[FIRST].status == "suspended"
+    apply(tree, ran(edge(FIRST, 0), 2))
+    assert tree.status == "suspended"
+    apply(tree, ran(edge(FIRST, 1), 3))
+    assert tree.executors[FIRST].status == "completed"
+    assert tree.status == "completed"
+
+
+def test_a_child_gets_its_parent_s_output_as_input():
+    """The output travels along the edge; nothing of it is stored twice."""
+    row = ran(FIRST, {"k": [1]}, to=[("b", FUNCTION)])
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), row)
+    assert tree.executors[edge(FIRST, 0)].input == {"k": [1]}
+    assert dump_row(row).count(b'"k"') == 1
+
+
+def test_a_failure_that_no_edge_handles_fails_every_ancestor():
+    """Siblings still finish."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), ran(FIRST, 1, to=[("b", FUNCTION)] * 2))
+    apply(tree, ran(edge(FIRST, 0), error=BOOM))
+    assert tree.status == "suspended"
+    apply(tree, ran(edge(FIRST, 1), 3))
+    assert tree.executors[FIRST].status == "failed"
+    assert tree.status == "failed"
+    assert tree.executors[edge(FIRST, 1)].status == "completed"
+
+
+def test_a_failure_that_an_edge_handles_is_none():
+    """The node behind the edge gets type and message as its input."""
+    tree = tree_of(
+        turn(1, node="a", node_type=FUNCTION), ran(FIRST, error=BOOM, to=[("b", FUNCTION)])
+    )
+    assert tree.executors[edge(FIRST, 0)].input == {"type": "ValueError", "message": "boom"}
+    apply(tree, ran(edge(FIRST, 0), "mended"))
+    assert tree.status == "completed"
+    assert tree.executors[FIRST].error == BOOM
+
+
+def test_transitions_stay_with_the_executor_that_they_leave():
+    """Every edge considered is on record, also one that did not fire."""
+    transition = TransitionRecord(
+        edge="x", target="b", condition="n > 1", outcome="not fired", values={"n": 1}
+    )
+    tree = tree_of(turn(1), ran(FIRST, 1, transitions=(transition,)))
+    assert tree.executors[FIRST].transitions == [transition]
+
+
+# ── tool calls ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_tool_call_is_a_child_and_the_model_runs_again_after_the_last():
+    """Results come in call order, whatever the order in which they arrived."""
+    tree = tree_of(turn(1), ran(FIRST, says="let me see", calls=[call(0), call(1)]))
+    assert tree.held == {"chat": FIRST}
+    apply(tree, ran(called(1), 20))
+    assert FIRST not in tree.idle
+    apply(tree, ran(called(0), 10))
+    assert list(tree.idle) == [FIRST]
+    apply(tree, ran(FIRST, "30"))
+    assert tree.status == "completed"
+    assert tree.held == {}
+    assert [m["role"] for m in tree.actors["chat"].messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
+    assert [m["content"] for m in tree.actors["chat"].messages[2:4]] == ["10", "20"]
+
+
+def test_a_tool_s_failure_answers_its_model_and_fails_nothing_else():
+    """The model reads what went wrong; the turn goes on."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(0)]), ran(called(0), error=BOOM))
+    apply(tree, ran(FIRST, "sorry"))
+    assert tree.actors["chat"].messages[2]["content"] == "Error: ValueError: boom"
+    assert tree.executors[called(0)].status == "failed"
+    assert tree.status == "completed"
+
+
+def test_a_call_of_an_unknown_tool_is_in_the_tree_and_has_no_actor():
+    """A model cannot reach a node's memory by calling its name."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(0, "chat")], tools=()))
+    before = copy.deepcopy(tree.actors["chat"].messages)
+    apply(tree, ran(called(0), error=ErrorRecord(type="ToolError", message="there is no tool")))
+    assert tree.actors["chat"].messages == before
+    assert list(tree.actors) == ["chat"]
+    assert tree.executors[called(0)].node_type == UNKNOWN_TOOL
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", {}),
+        ("  ", {}),
+        ("{}", {}),
+        ('{"a": [1, null]}', {"a": [1, None]}),
+        ("[1]", "[1]"),
+        ("{nonsense", "{nonsense"),
+        ('{"a": NaN}', '{"a": NaN}'),
+        ("[" * 5000, "[" * 5000),
+    ],
+)
+def test_a_call_s_input_is_its_arguments_or_the_text_that_holds_none(text: str, value: object):
+    """No arguments are an empty mapping; what is not a JSON object stays text."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(0, arguments=text)]))
+    assert tree.executors[called(0)].input == value
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_tool_s_last_call_is_the_last_of_the_reply_not_the_last_to_end(order):
+    """The state does not depend on which call was faster."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(i) for i in range(3)]))
+    for position in order:
+        apply(tree, ran(called(position), position * 10))
+    expected = LastCall(executor=called(2), input={"a": 1}, output=20)
+    assert tree.actors["add"].last_call == expected
+
+
+def test_a_model_that_fails_after_its_tools_leaves_a_valid_history():
+    """Every open call has its result, and there is no empty assistant message."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(0)]), ran(called(0), 1), ran(FIRST, error=BOOM))
+    assert [m["role"] for m in tree.actors["chat"].messages] == ["user", "assistant", "tool"]
+    assert tree.status == "failed"
+
+
+# ── cancelling ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cancelling_closes_open_calls_and_everything_open():
+    """What was finished stays; a call without a result is answered as cancelled."""
+    tree = tree_of(turn(1), ran(FIRST, calls=[call(0), call(1)]), ran(called(0), 1), cancel())
+    assert tree.status == "cancelled"
+    assert tree.executors[called(0)].status == "completed"
+    assert tree.executors[called(1)].status == "cancelled"
+    assert [m["content"] for m in tree.actors["chat"].messages[2:]] == [
+        "1",
+        "Error: the call was cancelled before it gave a result.",
+    ]
+    assert not tree.idle
+    assert not tree.held
+    assert tree.turns[-1].cancelled == "stopped"
+
+
+def test_a_session_goes_on_after_a_cancelled_turn():
+    """The next turn starts as any other."""
+    tree = tree_of(turn(1), cancel(), turn(2), ran(turn_id(ROOT, 2), "again"))
+    assert tree.status == "completed"
+
+
+# ── rows that do not fit ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_of_an_executor_that_may_not_run_is_refused():
+    """A run cannot be applied twice, nor one of an unknown executor."""
+    tree = tree_of(turn(1), ran(FIRST, "x"))
+    with pytest.raises(EngineError, match="could not run then"):
+        apply(tree, ran(FIRST, "x"))
+    with pytest.raises(EngineError, match="could not run then"):
+        apply(tree, ran(edge(FIRST, 0), "x"))
+
+
+# ── in general ───────────────────────────────────────────────────────────────────────────────────
+
+
+@st.composite
+def histories(draw):
+    """Rows of a random session: fan-outs, failures, tool calls, cancellations."""
+    tree, rows = Tree("s", ROOT), []
+
+    def add(row):
+        row = load_row(dump_row(row))
+        apply(tree, row)
+        rows.append(row)
+
+    for number in range(1, draw(st.integers(1, 3)) + 1):
+        add(turn(number, node=draw(st.sampled_from("ab"))))
+        while tree.idle:
+            executor = tree.executors[draw(st.sampled_from(sorted(tree.idle)))]
+            what = draw(st.sampled_from(["out", "out", "fail", "calls", "fan", "handled"]))
+            deep = executor.depth >= 4 or executor.runs >= 2
+            if draw(st.integers(0, 30)) == 0:
+                add(cancel())
+            elif what == "calls" and executor.node_type == "LLMNode" and not deep:
+                add(ran(executor.id, calls=[call(i) for i in range(draw(st.integers(1, 3)))]))
+            elif what in ("fan", "handled") and not deep:
+                to = [("c", FUNCTION)] * draw(st.integers(1, 3))
+                error = BOOM if what == "handled" else None
+                add(ran(executor.id, None if error else 1, to=to, error=error))
+            elif what == "fail":
+                add(ran(executor.id, error=BOOM))
+            else:
+                add(ran(executor.id, "x"))
+    return tree, rows
+
+
+@settings(max_examples=200, deadline=None)
+@given(histories())
+def test_loading_the_rows_gives_the_live_tree(history):
+    """The tree is a function of its rows."""
+    live, rows = history
+    assert tree_of(*rows) == live
+
+
+@settings(max_examples=200, deadline=None)
+@given(histories())
+def test_a_finished_session_has_nothing_open(history):
+    """Every executor has ended, nothing is idle or held, and every tool call has one answer."""
+    tree, _ = history
+    assert all(e.status in ENDED for e in tree.executors.values())
+    assert not tree.idle
+    assert not tree.held
+    for actor in tree.actors.values():
+        asked = [c["id"] for m in actor.messages for c in m.get("tool_calls", ())]
+        answered = [m["tool_call_id"] for m in actor.messages if m["role"] == "tool"]
+        assert answered == asked
+        assert all(
+            m["content"]
+            for m in actor.messages
+            if m["role"] == "assistant" and "tool_calls" not in m
+        )
