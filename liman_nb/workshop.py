@@ -1,0 +1,205 @@
+"""What an agent is made of, put together when it is first needed: graph, functions, models, store.
+
+Loading the specs happens at once and imports nothing. Functions are found and models chosen before
+the first turn; the storage is opened by the first session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from liman_nb.engine.bounds import Bounds
+from liman_nb.engine.callables import Callables, find_callables
+from liman_nb.engine.events import Event
+from liman_nb.engine.loading import project
+from liman_nb.engine.requests import RequestLog
+from liman_nb.engine.run import Runtime
+from liman_nb.engine.sessions import Sessions
+from liman_nb.engine.unrunnable import unrunnable
+from liman_nb.errors import Problem, SpecError, UsageError
+from liman_nb.models.choose import as_llm, default_llm
+from liman_nb.models.llm import LLM
+from liman_nb.specs.check import check_specs, load_graph
+from liman_nb.specs.documents import SuppliedTool
+from liman_nb.specs.findings import did_you_mean, listed
+from liman_nb.specs.graph import Graph, Node
+from liman_nb.state.storage import StateStorage
+from liman_nb.tools.calling import function_name
+from liman_nb.tools.functions import describe_function
+from liman_nb.tools.resolve import Resolver
+
+Function = Callable[..., Any]
+
+
+class Problems(list[Problem]):
+    """Findings about specs, one a line."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{p.level}: {p}" for p in self) or "no errors, no warnings"
+
+    @property
+    def errors(self) -> list[Problem]:
+        """Those that stop loading."""
+        return [p for p in self if p.level == "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an agent was made with: the arguments of :class:`liman_nb.Agent`."""
+
+    source: Any
+    start_node: str | None
+    tools: tuple[Function, ...]
+    functions: tuple[Function, ...] | Mapping[str, Function]
+    allow_imports: tuple[str, ...]
+    language: str | None
+    strict: bool
+    llm: Any
+    llms: Mapping[str, Any]
+    state_storage: StateStorage | None
+    bounds: Bounds
+    name: str | None
+
+
+class Workshop:
+    """Puts an agent together.
+
+    Args:
+        parts: what it is made with.
+        emit: takes the events of its turns.
+
+    Raises:
+        SpecError: the specs do not make a graph.
+        UsageError: a tool or function that cannot be described.
+    """
+
+    def __init__(self, parts: Parts, emit: Callable[[Event], None]) -> None:
+        self._parts = parts
+        self._emit = emit
+        self._prepared = False
+        self._models: dict[str, LLM] = {}
+        self._supplied = [_supplied(tool) for tool in parts.tools]
+        self._resolver = Resolver(_all_functions(parts), parts.allow_imports)
+        self.requests = RequestLog()
+        self.graph = self._loaded()
+        self.storage = _storage(parts.state_storage)
+        self.name = parts.name or _name_of(parts.source) or self.graph.entry
+        self.sessions = Sessions(self._runtime(Callables()), self.name)
+
+    def load(self) -> None:
+        """Read the specs again. On an error everything stays as it was.
+
+        Raises:
+            SpecError: the specs do not make a graph.
+        """
+        self.graph = self._loaded()
+        self._prepared = False
+        self.sessions.use(self._runtime(Callables()))
+
+    def check(self) -> Problems:
+        """Every finding about the specs as they are now."""
+        return Problems(check_specs(self._parts.source, **self._linked_with()))
+
+    def prepare(self) -> None:
+        """Find the functions and choose the models that the graph needs.
+
+        Raises:
+            SpecError: functions that cannot be found or used, or a graph that cannot run.
+            SetupError: a node needs a model and there is none.
+            UsageError: something that is no model was passed as one.
+        """
+        if self._prepared:
+            return
+        if problems := unrunnable(self.graph):
+            raise SpecError(problems)
+        callables = find_callables(self.graph, self._resolver)
+        self._models = self._chosen_models()
+        self.sessions.use(self._runtime(callables))
+        self._prepared = True
+
+    def node(self, name: str) -> Node:
+        """A node by its name.
+
+        Raises:
+            UsageError: the graph has no such node.
+        """
+        node = self.graph.nodes.get(name)
+        if node is None:
+            hint = did_you_mean(name, self.graph.nodes) or f"nodes: {listed(self.graph.nodes)}"
+            raise UsageError(f"there is no node {name!r}; {hint}")
+        return node
+
+    def _loaded(self) -> Graph:
+        return load_graph(self._parts.source, strict=self._parts.strict, **self._linked_with())
+
+    def _linked_with(self) -> dict[str, Any]:
+        return {
+            "language": self._parts.language,
+            "start_node": self._parts.start_node,
+            "supplied_tools": self._supplied,
+            "supplied_functions": self._resolver.names,
+            "allow_imports": self._parts.allow_imports,
+        }
+
+    def _runtime(self, callables: Callables) -> Runtime:
+        return Runtime(
+            graph=self.graph,
+            storage=self.storage,
+            bounds=self._parts.bounds,
+            callables=callables,
+            models=self._models,
+            requests=self.requests,
+            emit=self._emit,
+        )
+
+    def _chosen_models(self) -> dict[str, LLM]:
+        """The model of each LLM node: its own, the agent's, or this machine's."""
+        own, common = self._parts.llms, self._parts.llm
+        for name in own:
+            self.node(name)
+        needing = [n for n, node in self.graph.nodes.items() if node.kind == "LLMNode"]
+        shared = None
+        if any(name not in own for name in needing):
+            shared = default_llm() if common is None else as_llm(common)
+        chosen = {name: as_llm(own[name]) if name in own else shared for name in needing}
+        return {name: llm for name, llm in chosen.items() if llm is not None}
+
+
+def _supplied(tool: Function) -> SuppliedTool:
+    schema = describe_function(tool).schema
+    return SuppliedTool(schema.name, schema.description, schema.parameters)
+
+
+def _all_functions(parts: Parts) -> Mapping[str, Function] | tuple[Function, ...]:
+    if isinstance(parts.functions, Mapping):
+        return {**{function_name(t): t for t in parts.tools}, **parts.functions}
+    return (*parts.tools, *parts.functions)
+
+
+def _storage(given: StateStorage | None) -> StateStorage:
+    storage = given
+    if storage is None:
+        from liman_nb.state.disk.storage import DiskCacheStateStorage
+
+        storage = DiskCacheStateStorage()
+    if not isinstance(storage, StateStorage):
+        raise UsageError(
+            f"state_storage must be a StateStorage object, not {storage!r:.80}; for a directory "
+            f"pass DiskCacheStateStorage(directory)"
+        )
+    storage.attach(project)
+    return storage
+
+
+def _name_of(source: Any) -> str:
+    """The name of the folder or file that the specs come from; empty for anything else."""
+    if not isinstance(source, str | Path) or "\n" in str(source):
+        return ""
+    path = Path(source)
+    try:
+        return path.resolve().stem if path.exists() else ""
+    except OSError:
+        return ""
