@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -88,8 +89,8 @@ class Agent:
             bounds=bounds or Bounds(),
             name=name,
         )
-        self._workshop = Workshop(parts, self._emit)
-        self._session_id = session_id
+        self._workshop = Workshop(parts, self._emit, lambda: bool(self._listeners))
+        self._session_id = None if session_id is None else _text_id(session_id)
         self._on_open_turn: OnOpenTurn = on_open_turn
         self._listeners: list[Listener] = []
         self._portal = Portal()
@@ -158,7 +159,7 @@ class Agent:
             StorageError: the storage cannot be read or written, or the input not stored.
         """
         session, entry, given = await self._addressed(value, session_id)
-        number = await session.step(entry, given, context or {}, self._on_open_turn)
+        number = await session.step(entry, given, _checked(context), self._on_open_turn)
         return self._ended(session, number)
 
     async def mesh_call(
@@ -185,7 +186,7 @@ class Agent:
         given = input_data
         if isinstance(given, Mapping) and set(given) == {"message"}:
             given = given["message"]
-        number = await session.step(entry, given, context or {}, self._on_open_turn)
+        number = await session.step(entry, given, _checked(context), self._on_open_turn)
         return self._ended(session, number)
 
     async def stream(
@@ -242,7 +243,7 @@ class Agent:
             LimanError: as for :meth:`step`.
         """
         session = await self._opened(session_id)
-        return self._ended(session, await session.resume(context or {}))
+        return self._ended(session, await session.resume(_checked(context)))
 
     async def abandon(self, *, session_id: str | None = None) -> None:
         """Close an interrupted turn without finishing it; nothing happens when none is open."""
@@ -276,7 +277,7 @@ class Agent:
 
     def new_session(self, session_id: str | None = None) -> str:
         """Go on with another session from the next turn; its id, a new one when none is given."""
-        self._session_id = session_id or uuid4().hex[:16]
+        self._session_id = _text_id(session_id or uuid4().hex[:16])
         return self._session_id
 
     async def open(self, session_id: str) -> Agent:
@@ -290,7 +291,7 @@ class Agent:
 
     async def _opened(self, session_id: str | None) -> Session:
         if session_id is not None:
-            self._session_id = session_id
+            self._session_id = _text_id(session_id)
         self._workshop.prepare()
         return await self._workshop.sessions.open(self._session_id or self.new_session())
 
@@ -364,14 +365,21 @@ class Agent:
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with every event of every turn; returns what ends that.
 
-        The listener is called on the event loop's thread: it must return at once and not raise.
+        The listener is called on the event loop's thread and must return at once. While anybody
+        listens, models stream their replies. An exception of a listener becomes a warning.
         """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def _emit(self, event: Event) -> None:
         for listener in tuple(self._listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001 - a turn never depends on who listens
+                warnings.warn(
+                    f"a listener failed on {event.kind}: {type(error).__name__}: {error}",
+                    stacklevel=2,
+                )
 
     # ── shown in a cell ──────────────────────────────────────────────────────────────────────────
 
@@ -394,6 +402,23 @@ def _one_source(specs: Any, specs_dir: str | Path | None) -> Any:
             "Agent(specs='''kind: LLMNode …''')"
         )
     return specs if specs_dir is None else Path(specs_dir)
+
+
+def _checked(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if context is None:
+        return {}
+    if not isinstance(context, Mapping) or not all(isinstance(key, str) for key in context):
+        raise UsageError(
+            f"context must be a mapping with text keys such as {{'user_id': …}}, not a "
+            f"{type(context).__name__}"
+        )
+    return context
+
+
+def _text_id(session_id: str) -> str:
+    if not isinstance(session_id, str):
+        raise UsageError(f"a session_id is a text, not a {type(session_id).__name__}")
+    return session_id
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -70,15 +70,18 @@ class Workshop:
     Args:
         parts: what it is made with.
         emit: takes the events of its turns.
+        listened: whether anybody wants them.
 
     Raises:
         SpecError: the specs do not make a graph.
         UsageError: a tool or function that cannot be described.
     """
 
-    def __init__(self, parts: Parts, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, parts: Parts, emit: Callable[[Event], None], listened: Callable[[], bool]
+    ) -> None:
         self._parts = parts
-        self._emit = emit
+        self._emit, self._listened = emit, listened
         self._prepared = False
         self._models: dict[str, LLM] = {}
         self._supplied = [_supplied(tool) for tool in parts.tools]
@@ -153,6 +156,7 @@ class Workshop:
             models=self._models,
             requests=self.requests,
             emit=self._emit,
+            listened=self._listened,
         )
 
     def _chosen_models(self) -> dict[str, LLM]:

@@ -18,7 +18,6 @@ How an executor's status moves (`runnable` means it is in ``tree.idle``)::
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +25,7 @@ from liman_nb.engine.ids import call_position, child_id, turn_id
 from liman_nb.engine.messages import as_text, heard, said, tool_results
 from liman_nb.engine.tree import ENDED, Executor, NodeActor, Status, Tree, Turn
 from liman_nb.errors import EngineError
+from liman_nb.specs.json_text import JsonProblem, read_json
 from liman_nb.state.rows import CancelRow, ChildRecord, ErrorRecord, RunRow, TurnRow
 from liman_nb.state.states import LastCall
 
@@ -163,15 +163,10 @@ def _call_input(row: RunRow, via: str) -> Any:
     """The arguments of a call as a mapping, or the text that is none."""
     text = row.calls[call_position(via)].arguments
     try:
-        value = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+        value = read_json(text) if text.strip() else {}
+    except JsonProblem:
         return text
-    return value if isinstance(value, dict) and _is_finite(text) else text
-
-
-def _is_finite(text: str) -> bool:
-    """Whether Python's reader took no liberties: JSON knows neither NaN nor Infinity."""
-    return not any(word in text for word in ("NaN", "Infinity"))
+    return value if isinstance(value, dict) else text
 
 
 def _edge_input(row: RunRow) -> Any:

@@ -14,7 +14,7 @@ from liman_nb.engine.events import Event
 from liman_nb.engine.perform import perform
 from liman_nb.engine.run import CallTime, NodeRun, Runtime, stamp
 from liman_nb.engine.tree import Tree
-from liman_nb.errors import BoundExceeded
+from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.state.rows import RunRow
 
 GRACE = 0.5
@@ -44,6 +44,7 @@ class Drive:
         self._running: dict[str, asyncio.Task[RunResult]] = {}
         self._ended: list[tuple[str, RunResult]] = []
         self._wake = asyncio.Event()
+        self._defect: BaseException | None = None
 
     async def run(self) -> None:
         """Run until nothing may run any more.
@@ -51,6 +52,7 @@ class Drive:
         Raises:
             asyncio.CancelledError: the caller was cancelled; runs under way are cancelled too.
             StorageError: a commit failed; runs under way are cancelled.
+            EngineError: a defect of this package.
         """
         seconds = self._runtime.bounds.seconds
         try:
@@ -72,6 +74,8 @@ class Drive:
                     return
                 self._wake.clear()
                 await self._wake.wait()
+            if self._defect is not None:
+                raise EngineError("a node run could not be performed") from self._defect
             await self._commit_ended()
 
     def _start(self) -> str | None:
@@ -99,7 +103,9 @@ class Drive:
 
     def _has_ended(self, identity: str, task: asyncio.Task[RunResult]) -> None:
         if not task.cancelled():
-            self._ended.append((identity, task.result()))
+            self._defect = self._defect or task.exception()
+            if task.exception() is None:
+                self._ended.append((identity, task.result()))
         self._wake.set()
 
     async def _commit_ended(self) -> None:

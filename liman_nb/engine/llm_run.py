@@ -117,7 +117,8 @@ async def _ask(run: NodeRun, spec: LLMNodeSpec, request: Request) -> Reply:
 
     async def call() -> Reply:
         run.runtime.requests.record(run.tree.session_id, llm, request)
-        return await llm.complete(request, on_token=run.on_token)
+        on_token = run.on_token if run.runtime.listened() else None
+        return await llm.complete(request, on_token=on_token)
 
     reply = await with_retry(call, RetryPolicy.of(spec.retry), run.tried)
     run.usage += reply.usage

@@ -21,8 +21,7 @@ async def perform(run: NodeRun) -> RunResult:
     run.emit("node_started")
     try:
         result = await _run(run)
-        check_json(result.output, "output")
-        check_json(result.state, "state")
+        _check_storable(result)
     except Exception as raised:  # noqa: BLE001 - a node may raise anything; it is its result
         error = raised
         result = RunResult(error=run.error_record(raised), tokens=run.tokens)
@@ -30,6 +29,14 @@ async def perform(run: NodeRun) -> RunResult:
     if result.calls or run.executor.node_type == UNKNOWN_TOOL:
         return result
     return replace(result, transitions=await consider(run, result, error))
+
+
+def _check_storable(result: RunResult) -> None:
+    """What a node made must come back equal from the storage; what does not fails its run."""
+    check_json(result.output, "output")
+    check_json(result.state, "state")
+    check_json(result.says, "reply")
+    check_json([[call.id, call.name, call.arguments] for call in result.calls], "tool calls")
 
 
 async def _run(run: NodeRun) -> RunResult:

@@ -34,6 +34,11 @@ def stamp(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def storable(text: str) -> str:
+    """A text without halves of surrogate pairs, which have no form in UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """Everything that the sessions of one agent share.
@@ -46,6 +51,7 @@ class Runtime:
         models: the language model of each LLM node, by the node's name.
         requests: the exact requests sent, kept in memory only.
         emit: passes an event to whoever listens.
+        listened: whether anybody does; only then do models stream.
         now: the clock, UTC.
     """
 
@@ -56,6 +62,7 @@ class Runtime:
     models: Mapping[str, LLM]
     requests: RequestLog
     emit: Callable[[Event], None]
+    listened: Callable[[], bool]
     now: Callable[[], datetime] = utc_now
 
 
@@ -139,13 +146,13 @@ class NodeRun:
     def error_record(self, error: BaseException) -> ErrorRecord:
         """A failure as it is stored: literal context and credential values are replaced."""
         secrets = (self.call_time.context, self.call_time.credentials.values())
-        message = redact(str(error), secrets)
+        message = storable(redact(str(error), secrets))
         return ErrorRecord(type=type(error).__name__, message=message, where=user_frame(error))
 
     def tried(self, error: BaseException, reply: str | None = None) -> None:
         """Note a failed attempt that is followed by another one."""
         record = self.error_record(error)
-        self.attempts.append(AttemptRecord(error=record, reply=reply))
+        self.attempts.append(AttemptRecord(error=record, reply=reply and storable(reply)))
         self.emit("attempt", f"{record.type}: {record.message}")
 
     def on_token(self, text: str) -> None:

@@ -29,7 +29,8 @@ _DYING_SECONDS = 1.0
 
 # Fields of llama.cpp's server (its tools/server/README.md). DRY penalises sequences that repeat,
 # which is how a small model fails to stop; unlike a penalty on single tokens it lets the model
-# repeat a name that it was told. A reply in a schema is bounded already, and DRY spoils its JSON.
+# repeat a name that it was told. A reply in a schema is bounded already, and DRY spoils its JSON; a
+# tool's result is to be repeated.
 _FREE_TEXT: Mapping[str, Any] = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 2}
 
 
@@ -98,14 +99,13 @@ class LocalLLM:
         no tools, this is the body of the answer in words; see `local_tools.py` for the questions
         before it.
         """
-        if not self._endpoint.knows_tools:
-            request = without_tools(request)
         wanted = request.response_format
         if wanted is not None:
             wanted = {**wanted, "schema": bounded_schema(wanted["schema"])}
-        prepared = replace(request, model=None, response_format=wanted)
+        known = request if self._endpoint.knows_tools else without_tools(request)
+        prepared = replace(known, model=None, response_format=wanted)
         body = chat_body(prepared, self._settings, stream=stream)
-        return body if wanted else {**body, **_FREE_TEXT}
+        return body if wanted or _tells_result(request) else {**body, **_FREE_TEXT}
 
     async def complete(self, request: Request, on_token: OnToken | None = None) -> Reply:
         """Answer a request; see :class:`liman_nb.models.llm.LLM`.
@@ -189,3 +189,7 @@ def _file(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
             + ("; run `liman-nb model fetch`" if given is None else "")
         )
     return path, SMOLLM2.name if given is None else path.stem
+
+
+def _tells_result(request: Request) -> bool:
+    return bool(request.messages) and request.messages[-1].get("role") == "tool"

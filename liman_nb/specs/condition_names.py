@@ -136,10 +136,13 @@ def reader(path: Path) -> Read:
     place = PLACES.get(first)
     if place is None:
         search = partial(_search, path, name)
-        return _quick(name, PLACES[_BARE[0]], first, search) if len(path) == 1 else search
+        return search if path[1:] else _quick(name, PLACES[_BARE[0]], first, search)
     follow = partial(_placed, path, name, place)
-    is_field = len(path) == len((first, "field")) and first != "context"
-    return _quick(name, place, path[1], follow) if is_field else follow
+    match path:
+        case (_, field) if first != "context":
+            return _quick(name, place, field, follow)
+        case _:
+            return follow
 
 
 def _quick(name: str, place: Read, field: str | int, otherwise: Read) -> Read:

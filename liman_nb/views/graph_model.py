@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.specs.graph import Edge, Graph, Node
+from liman_nb.views.escape import one_line
 from liman_nb.views.palette import OutcomeWord, StatusWord
 from liman_nb.views.statuses import edge_outcomes, is_over, latest_turn, node_status
 
@@ -21,6 +22,9 @@ _KINDS = {
     "HumanNode": "person",
     "UnknownTool": "unknown tool",
 }
+
+
+_KIND_CAP = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def _calls(node: Node, index: dict[str, int]) -> Iterator[DrawnEdge]:
 
 def kind_word(kind: str) -> str:
     """The word shown for a kind of node: ``LLM``, ``tool``, ``function``, ``person``."""
-    return _KINDS.get(kind, kind)
+    return _KINDS.get(kind) or one_line(kind, _KIND_CAP)
 
 
 def condition_text(edge: Edge) -> str:

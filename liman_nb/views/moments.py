@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+_LONGEST = 40  # characters of a time, with microseconds and an offset
+
 
 def clock(at: str) -> str:
     """The time of day, such as ``14:49:20 UTC``; empty for text that is no time."""
@@ -24,7 +26,7 @@ def stamp(moment: datetime) -> str:
 
 def _moment(at: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(at)
+        moment = datetime.fromisoformat(at[:_LONGEST])
     except ValueError:
         return None
     return moment if moment.tzinfo else None

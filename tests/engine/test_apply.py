@@ -243,6 +243,8 @@ def test_a_call_of_an_unknown_tool_is_in_the_tree_and_has_no_actor():
         ("[1]", "[1]"),
         ("{nonsense", "{nonsense"),
         ('{"a": NaN}', '{"a": NaN}'),
+        ('{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
+        ('{"a": "\\ud800"}', '{"a": "\\ud800"}'),
         ("[" * 5000, "[" * 5000),
     ],
 )

@@ -520,6 +520,15 @@ async def test_models_by_node_win_over_the_agent_s():
         await wrong.step("x")
 
 
+@pytest.mark.parametrize("reply", ["half a pair: \ud800", [call("add", a="\ud800")]])
+async def test_a_reply_that_cannot_be_stored_fails_its_run_and_nothing_else(storage, reply):
+    """Half a surrogate pair has no form in UTF-8: the turn fails with a sentence."""
+    agent = agent_of(CALCULATOR, storage=storage, llm=[reply, "fine"], tools=[add, fail])
+    with pytest.raises(TurnFailed, match="surrogate"):
+        await agent.step("one")
+    assert (await agent.step("two")).output == "fine"
+
+
 async def test_memory_none_shows_the_model_its_input_alone():
     """The history is kept and not sent."""
     script = ScriptedLLM(["one", "two"])
@@ -781,6 +790,37 @@ async def test_events_tell_a_turn_from_its_start_to_its_end():
     assert "".join(e.text for e in events if e.kind == "token") == "it is three"
     assert events[-1].status == "completed"
     assert events[-1].output == agent.last_result.output == "it is three"
+
+
+async def test_a_listener_that_fails_is_a_warning_and_no_failure_of_the_turn():
+    """Nothing depends on who listens."""
+    agent = agent_of("{kind: FunctionNode, name: echo}", functions=[echo])
+
+    def broken(event) -> None:
+        if event.kind == "node_started":
+            raise RuntimeError("deaf")
+
+    ended = agent.listen(broken)
+    with pytest.warns(UserWarning, match="a listener failed on node_started: RuntimeError: deaf"):
+        assert (await agent.step("x")).output == "x"
+    ended()
+    assert (await agent.step("y")).output == "y"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"context": ["user_id"]}, "context must be a mapping"),
+        ({"context": {1: "x"}}, "context must be a mapping with text keys"),
+        ({"session_id": 7}, "a session_id is a text, not a int"),
+    ],
+)
+async def test_a_wrong_argument_is_one_sentence(options, message):
+    """Nothing is stored."""
+    agent = agent_of("{kind: FunctionNode, name: echo}", functions=[echo])
+    with pytest.raises(UsageError, match=message):
+        await agent.step("x", **options)
+    assert not agent.tree().total
 
 
 async def test_mesh_call_enters_at_any_node():

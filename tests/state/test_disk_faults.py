@@ -7,13 +7,14 @@ import re
 import sqlite3
 import stat
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from liman_nb.errors import SessionConflict, StorageError
-from liman_nb.state.disk import linux
+from liman_nb.state.disk import linux, opening
 from liman_nb.state.disk.storage import DiskCacheStateStorage
 from liman_nb.testing.story import Story
 
@@ -305,3 +306,13 @@ async def test_a_network_file_system_gives_a_warning(tmp_path, monkeypatch):
     assert len(caught) == 1
     assert await storage.load_rows(str(story.root)) == story.rows
     await storage.close()
+
+
+async def test_an_opening_that_hangs_is_given_up(tmp_path, monkeypatch):
+    """Another process may take the lock just when diskcache begins to open the directory."""
+    free = threading.Event()
+    monkeypatch.setattr(opening, "open_store", lambda directory: free.wait(30))
+    storage = DiskCacheStateStorage(tmp_path, timeout=0.1)
+    with pytest.raises(StorageError, match=r"another process has held the store .* for 0\.1 s"):
+        await storage.commit(next(Story().tell(turns=1)))
+    free.set()

@@ -1,0 +1,30 @@
+"""A server of written answers for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from wire_server import WireServer
+
+from liman_nb.models.openai_chat import OpenAILLM
+
+
+@pytest.fixture
+def server() -> Iterator[WireServer]:
+    """A server without answers yet."""
+    with WireServer() as started:
+        yield started
+
+
+@pytest.fixture
+def llm(server: WireServer) -> OpenAILLM:
+    """A model on that server, with a key that no message may show."""
+    return OpenAILLM("m", base_url=server.url, api_key="sk-canary-0123456789", timeout=5)
+
+
+@pytest.fixture(autouse=True)
+def _no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests see none of the environment variables that choose a model."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "LIMAN_NB_MODEL"):
+        monkeypatch.delenv(name, raising=False)

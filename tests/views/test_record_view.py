@@ -1,0 +1,165 @@
+"""The record of a session and of a turn: one card with everything worth keeping."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from html_check import images_of, problems, text_of
+from view_examples import Play, refund_done, refund_graph, refund_play
+
+from liman_nb.specs import load_graph
+from liman_nb.views import AgentView, ResultView
+from liman_nb.views.conversation import conversation
+
+NOW = datetime(2026, 11, 30, 14, 49, 24, tzinfo=UTC)
+
+
+def agent(play: Play, **more) -> AgentView:
+    """The record of a session."""
+    return AgentView("refund-desk", play.graph, play.tree, recorded=NOW, **more)
+
+
+def test_the_head_tells_who_how_and_when():
+    """Name and session, status in icon, word and colour, counts, time of recording."""
+    text = text_of(agent(refund_done()).html())
+
+    assert text.startswith(
+        "refund-desk/case-1042✓ done"
+        "1 turn · 10 node runs · 1,554 tokens · recorded 2026-11-30 14:49:24 UTC"
+    )
+
+
+def test_the_sections_are_the_graph_and_everything_about_the_session():
+    """In the order of reading; the graph and the conversation are open."""
+    html = agent(refund_done()).html()
+    text = text_of(html)
+    titles = [
+        "Graph",
+        "Conversation",
+        "Executors (10)",
+        "Why: transitions (13)",
+        "Messages by node",
+        "Yields (5)",
+    ]
+
+    positions = [text.index(title) for title in titles]
+    assert positions == sorted(positions)
+    assert problems(html) == []
+    assert len(images_of(html)) == 1
+    assert (
+        html.count('open="open"') == 3
+    )  # graph, conversation, and the latest turn within executors
+
+
+def test_before_the_first_turn_the_graph_is_shown():
+    """An agent in a cell shows what it is made of."""
+    graph = refund_graph()
+    view = AgentView("refund-desk", graph, Play(graph).tree)
+
+    assert text_of(view.html()).startswith("refund-desk○ waitingno turn yetGraph")
+    assert str(view).splitlines()[0] == "refund-desk - WAITING (no turn yet)"
+    assert "triage (LLM)" in str(view)
+    assert "Conversation" not in text_of(view.html())
+
+
+def test_the_text_is_the_conversation_and_the_tree():
+    """For terminals."""
+    lines = str(agent(refund_done())).splitlines()
+
+    assert lines[1] == "you: My jar arrived broken (order A-1042). I want my money back."
+    assert "send: Sent, 148.00 EUR refunded." in lines
+    assert any(line.startswith("Root Executor (") for line in lines)
+
+
+def test_a_running_session_is_shown_running():
+    """While any node runs."""
+    play = refund_play()
+    text = text_of(agent(play, running=set(play.tree.idle)).html())
+
+    assert "refund-desk/case-1042◐ running" in text
+
+
+def test_a_result_shows_its_own_turn():
+    """What was said, and folded under it how it came about."""
+    play = refund_done().turn("Thanks").run("intake", "x", ("triage", "not fired", {}, ""))
+    html = ResultView("refund-desk", play.graph, play.tree, recorded=NOW).html()
+    text = text_of(html)
+
+    assert problems(html) == []
+    assert "turn 2 · 1 node run · 0 tokens" in text
+    assert "Thanks" in text
+    assert "My jar" not in text
+    assert text.index("Conversation") < text.index("Graph")
+    assert "Messages by node" not in text
+
+
+def test_a_conversation_has_the_ends_of_each_turn():
+    """What nodes told each other on the way is left to their messages."""
+    said = conversation(refund_done().tree)
+
+    assert [(entry.who, entry.role) for entry in said.entries] == [
+        ("you", "user"),
+        ("policy", "assistant"),
+        ("send", "assistant"),
+    ]
+
+
+def test_tool_calls_are_folded_under_the_answer_they_led_to():
+    """With arguments and results, failed ones too."""
+    specs = "kind: LLMNode\nname: chat\ntools: [look]\n---\n"
+    specs += "kind: ToolNode\nname: look\ndescription: Look.\nfunc: f"
+    play = Play(load_graph(specs, start_node="chat", supplied_functions=["f"])).turn("hi")
+    play.calls("chat", None, ("1", "look", '{"a": 1}'), ("2", "look", "{}"))
+    play.run("look", "found").run("look", error=("ToolError", "nothing there")).run("chat", "bye")
+    (_, answer) = conversation(play.tree).entries
+
+    assert answer.text == "bye"
+    assert [(c.name, c.arguments, c.result) for c in answer.calls] == [
+        ("look", '{"a": 1}', "found"),
+        ("look", "{}", "ToolError: nothing there"),
+    ]
+    assert "tool look" in text_of(conversation(play.tree).html())
+
+
+def test_failures_and_cancelled_turns_are_part_of_the_conversation():
+    """A person reads why there is no answer."""
+    play = Play(load_graph("kind: FunctionNode\nname: echo\nfunc: f", supplied_functions=["f"]))
+    play.turn("one").run("echo", error=("ValueError", "no")).turn("two").cancel("stopped by hand")
+
+    assert [(e.who, e.text) for e in conversation(play.tree).entries] == [
+        ("you", "one"),
+        ("echo", "ValueError: no"),
+        ("you", "two"),
+        ("cancelled", "stopped by hand"),
+    ]
+
+
+def test_a_long_session_shows_its_latest_turns():
+    """A thousand turns make a small record, with a count."""
+    play = Play(load_graph("kind: FunctionNode\nname: echo\nfunc: f", supplied_functions=["f"]))
+    for number in range(1_000):
+        play.turn(f"say {number}").run("echo", f"said {number}")
+    html = agent(play).html()
+
+    assert "… 980 more earlier turns" in text_of(html)
+    assert "said 999" in text_of(html)
+    assert len(html) < 400_000
+
+
+def test_the_messages_of_every_model_are_kept():
+    """Folded by node."""
+    text = text_of(agent(refund_done()).html())
+
+    assert "triage (4)" in text
+    assert "draft (2)" in text
+
+
+def test_the_record_is_a_snapshot():
+    """A later turn does not change what was shown."""
+    play = refund_done()
+    view = agent(play)
+    before = str(view), view.html()
+
+    play.turn("And now?").run("intake", "x", ("triage", "fired", {}, ""))
+
+    assert (str(view), view.html()) == before
