@@ -21,6 +21,7 @@ FUNCTIONS = {"now": (0, 0), "len": (1, 1), "is_error": (0, 20)}
 """The functions of conditions, with the least and the greatest number of arguments."""
 
 _SYNTAX_ONLY = frozenset({"LPAR", "RPAR", "LSQB", "RSQB", "COMMA", "DOT"})
+_LONGEST_SHOWN = 40
 _CLOSES = {")": "(", "]": "["}
 _SIGNS = re.compile(r"[=!<>&|*^?:~]+")
 _WRONG_SIGNS = {
@@ -238,7 +239,8 @@ def _anything(stop: _Stop) -> Mistake:
         hint = "a number starts with a digit, such as 0.5"
     elif stop.found == "{":
         hint = "names stand without braces"
-    message = f"{_wanted(stop)} is expected here, not '{stop.found}'"
+    shown = stop.found if len(stop.found) <= _LONGEST_SHOWN else f"{stop.found[:_LONGEST_SHOWN]}…"
+    message = f"{_wanted(stop)} is expected here, not '{shown}'"
     return Mistake(message, stop.position, hint)
 
 

@@ -139,19 +139,19 @@ def reader(path: Path) -> Read:
         return search if path[1:] else _quick(name, PLACES[_BARE[0]], first, search)
     follow = partial(_placed, path, name, place)
     match path:
-        case (_, field) if first != "context":
-            return _quick(name, place, field, follow)
+        case (_, key) if first != "context":
+            return _quick(name, place, key, follow)
         case _:
             return follow
 
 
-def _quick(name: str, place: Read, field: str | int, otherwise: Read) -> Read:
+def _quick(name: str, place: Read, key: str | int, otherwise: Read) -> Read:
     """Reads one field of a dictionary when its value is short; most are read that way."""
 
     def read(reading: Reading) -> Any:
         container = place(reading)
         if type(container) is dict:
-            value = container.get(field)
+            value = container.get(key)
             if _is_short(value):
                 reading.values[name] = value
                 return value
@@ -174,11 +174,12 @@ def _search(path: Path, name: str, reading: Reading) -> Any:
         found = step(PLACES[word](reading), path[0])
         if found is not MISSING:
             return _follow(reading, path, name, found, hidden=word == "context")
-    field = f"field {print_scalar(path[0])}"
-    has = f"the node yields no {field}"
-    if not isinstance(plain(reading.produced), dict | Foreign):
-        has = f"the node's output has no {field}"
-    return Undecided(f"{name} is missing: {has}, and neither input, state nor context has one")
+    is_mapping = isinstance(plain(reading.produced), dict | Foreign)
+    nearest = "the node yields no" if is_mapping else "the node's output has no"
+    return Undecided(
+        f"{name} is missing: {nearest} field {print_scalar(path[0])}, "
+        "and neither input, state nor context has one"
+    )
 
 
 def _placed(path: Path, name: str, place: Read, reading: Reading) -> Any:

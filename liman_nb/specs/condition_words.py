@@ -92,6 +92,8 @@ class Words:
             return self._comparison(tree, _VERBS[tree.relation][0 if holds else 1])
         if isinstance(tree, Call) and tree.function == "is_error":
             return self._error(tree, holds)
+        if isinstance(tree, Constant) and tree.kind is bool:
+            return "true always holds" if holds else "false never holds"
         answer = "true" if holds else "false"
         if isinstance(tree, Name) and isinstance(self.values.get(_printed(tree)), bool):
             return f"{_printed(tree)} is {answer}"

@@ -148,6 +148,24 @@ def test_a_mapping_that_fails_is_undecided_and_says_so():
     )
 
 
+class Hollow(LazyMapping):
+    """A mapping that has a length and no field that could be read."""
+
+    def __iter__(self):
+        raise RuntimeError
+
+
+def test_a_mapping_that_fails_half_way_is_summed_up():
+    """It counts as true by its length; what cannot be read is not stored."""
+    found = evaluate("x", yields={"x": Hollow({"a": 1})})
+    assert found.outcome == "fired"
+    assert found.values == {"x": {"…": "mapping that cannot be read"}}
+    assert evaluate("x == y", yields={"x": Hollow({"a": 1}), "y": {"a": 1}}).reason == (
+        "x == y has no answer: a mapping cannot be read "
+        "(x = mapping that cannot be read, y = {a: 1})"
+    )
+
+
 # ── bounds ───────────────────────────────────────────────────────────────────────────────────────
 
 
