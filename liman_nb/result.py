@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -121,7 +122,9 @@ class StepResult:
         return self._card()._repr_mimebundle_(include, exclude)
 
     def _card(self) -> ResultView:
-        return ResultView(self._origin.agent, self._origin.graph, self._origin.turn)
+        turn = self._origin.turn
+        ended = datetime.fromisoformat(turn.executors[turn.root].ended_at)
+        return ResultView(self._origin.agent, self._origin.graph, turn, recorded=ended)
 
     def __getitem__(self, field: str) -> Any:
         """A field of the entry node's yields.

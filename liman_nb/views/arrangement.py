@@ -1,7 +1,7 @@
 """The arranging problem, free of everything that is not size: boxes, lines between them, loops.
 
 Two methods solve it: `dot.py` (Graphviz) and `layers.py` (our own). A condition's label is a box
-that its edge passes through, so neither needs to know about labels.
+that its edge runs through, so neither needs to know about labels.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ class Line:
     """A line to draw between two boxes, by their positions in the problem.
 
     Attributes:
-        source: where it starts.
-        target: where it ends.
+        upper: the box that should stand above.
+        lower: the box that should stand below.
         has_tip: whether it ends in an arrow head.
+        is_upwards: whether it is drawn from the lower box to the upper one, and ends there.
     """
 
-    source: int
-    target: int
+    upper: int
+    lower: int
     has_tip: bool = True
+    is_upwards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +35,25 @@ class Problem:
 
     Attributes:
         sizes: width and height of each box, in pixels.
-        lines: never from a box to itself.
-        labels: boxes that belong to an edge, which runs through them; never drawn see-through.
+        lines: without a cycle, never from a box to itself.
+        waypoints: boxes that the lines of one edge run through: its label, or its own room.
         beside: by a box, the box that must stand right beside it: the labels of its self loops.
+        rank_gap: pixels between one rank of boxes and the next, at least.
     """
 
     sizes: tuple[tuple[float, float], ...]
     lines: tuple[Line, ...]
-    labels: frozenset[int]
+    waypoints: frozenset[int]
     beside: Mapping[int, int]
+    rank_gap: float
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """A solution: boxes and curves in the problem's order, and the size of the whole."""
+    """A solution: boxes and curves in the problem's order, and the size of the whole.
+
+    Curves run the way their lines are drawn.
+    """
 
     width: float
     height: float

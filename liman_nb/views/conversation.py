@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from liman_nb.engine.tree import Executor, Tree, Turn
-from liman_nb.views.elements import SMALL, join, more, tag, text_block
+from liman_nb.views.elements import SMALL, count, join, more, small, tag, text_block
 from liman_nb.views.escape import json_text, one_line, value_text, visible
 from liman_nb.views.messages import ShownCall, bubble, call_html
 from liman_nb.views.moments import clock
 
 TURNS_LIMIT = 20
+ENTRIES_LIMIT = 60
+CALLS_LIMIT = 20
+
+_TEXT_CAP = 1_000
 
 _CALL_CAP = 2_000
 
@@ -49,24 +53,22 @@ class Conversation:
 
     Attributes:
         entries: oldest first.
-        earlier_turns: turns before them, left out.
+        earlier: what was left out, in words; empty when nothing was.
     """
 
     entries: tuple[Entry, ...]
-    earlier_turns: int
+    earlier: str
 
     def text(self) -> str:
         """A paragraph per entry."""
-        lines = [f"{one_line(e.who)}: {e.text}" for e in self.entries]
-        earlier = [f"… {self.earlier_turns:,} earlier turns"] if self.earlier_turns else []
-        return "\n".join([*earlier, *lines])
+        lines = [f"{one_line(e.who)}: {visible(e.text, _TEXT_CAP)}" for e in self.entries]
+        return "\n".join([self.earlier, *lines] if self.earlier else lines)
 
     def html(self) -> Markup:
         """The entries, tool calls folded under what they led to."""
         if not self.entries:
             return tag("div", "Nothing was said yet.", style=SMALL)
-        earlier = more(self.earlier_turns, "earlier turns")
-        return tag("div", earlier, *map(_entry_html, self.entries))
+        return tag("div", small(self.earlier), *map(_entry_html, self.entries))
 
 
 def conversation(tree: Tree, turns: int = TURNS_LIMIT) -> Conversation:
@@ -78,7 +80,16 @@ def conversation(tree: Tree, turns: int = TURNS_LIMIT) -> Conversation:
     """
     latest = tree.turns[-turns:]
     entries = tuple(entry for turn in latest for entry in _entries(tree, turn))
-    return Conversation(entries, len(tree.turns) - len(latest))
+    left_out = [
+        count(number, word)
+        for number, word in (
+            (len(tree.turns) - len(latest), "earlier turn"),
+            (len(entries) - ENTRIES_LIMIT, "earlier entry"),
+        )
+        if number > 0
+    ]
+    earlier = f"… {' and '.join(left_out)}" if left_out else ""
+    return Conversation(entries[-ENTRIES_LIMIT:], earlier)
 
 
 def _entries(tree: Tree, turn: Turn) -> Iterator[Entry]:
@@ -133,5 +144,7 @@ def _call(executor: Executor) -> ShownCall:
 def _entry_html(entry: Entry) -> Markup:
     at = clock(entry.at)
     who = f"{one_line(entry.who)}{at and f' · {at}'}"
-    body = join(text_block(entry.text), *map(call_html, entry.calls))
+    calls = entry.calls[:CALLS_LIMIT]
+    hidden = more(len(entry.calls) - len(calls), "more tool calls")
+    body = join(text_block(entry.text), *map(call_html, calls), hidden)
     return bubble(who, tag("div", body), role=entry.role)

@@ -36,22 +36,21 @@ def arrange(problem: Problem, *, seconds: float = SECONDS_LIMIT) -> Arrangement 
 def _as_data(problem: Problem) -> dict[str, Any]:
     return {
         "sizes": [list(size) for size in problem.sizes],
-        "lines": [_line_data(line, problem.labels) for line in problem.lines],
+        "lines": [_line_data(line, problem.waypoints) for line in problem.lines],
         "beside": [list(pair) for pair in problem.beside.items()],
+        "rank_gap": problem.rank_gap,
     }
 
 
-def _line_data(line: Line, labels: frozenset[int]) -> list[Any]:
-    return [
-        line.source,
-        line.target,
-        line.has_tip,
-        line.source in labels,
-        line.target in labels,
-    ]
+def _line_data(line: Line, waypoints: frozenset[int]) -> list[Any]:
+    ends = (line.upper, line.lower)
+    way = ("back" if line.is_upwards else "forward") if line.has_tip else "none"
+    return [*ends, way, *(end in waypoints for end in ends)]
 
 
 def _ask(data: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    if not sys.executable:  # Python embedded in another program
+        return None
     command = [sys.executable, "-P", str(Path(dot_program.__file__))]
     try:
         done = subprocess.run(  # noqa: S603 - our own file, run by the running interpreter
@@ -61,6 +60,7 @@ def _ask(data: dict[str, Any], seconds: float) -> dict[str, Any] | None:
             text=True,
             timeout=seconds,
             check=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # Windows: no console
         )
         answer: dict[str, Any] = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -74,22 +74,25 @@ def _arrangement(problem: Problem, answer: dict[str, Any]) -> Arrangement:
         Box(x - left, top - y, *size)
         for (x, y), size in zip(map(_numbers, answer["places"]), problem.sizes, strict=True)
     )
-    curves = tuple(_curve(spline, left, top) for spline in answer["splines"])
+    curves = tuple(
+        _curve(spline, left, top, is_reversed=line.is_upwards)
+        for spline, line in zip(answer["splines"], problem.lines, strict=True)
+    )
     return Arrangement(right - left, top - bottom, boxes, curves, "dot")
 
 
-def _curve(spline: str, left: float, top: float) -> Curve:
-    """A curve from Graphviz's ``pos``: control points, and ``e,`` before the arrow's point."""
+def _curve(spline: str, left: float, top: float, *, is_reversed: bool) -> Curve:
+    """A curve from Graphviz's ``pos``: control points; before them, marked, an arrow's point."""
     points: list[Point] = []
     tip: Point | None = None
     for word in spline.split():
-        x, y = _numbers(word.removeprefix("e,"))
+        x, y = _numbers(word.removeprefix("e,").removeprefix("s,"))
         point = (x - left, top - y)
-        if word.startswith("e,"):
+        if word.startswith(("e,", "s,")):
             tip = point
         else:
             points.append(point)
-    return Curve(tuple(points), tip)
+    return Curve(tuple(reversed(points) if is_reversed else points), tip)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -11,16 +11,16 @@ import sys
 from typing import Any
 
 _POINTS_PER_INCH = 72
-_GAP = ".30"  # inches between neighbours, and between ranks
+_GAP = 0.3  # inches between neighbours
 
 
 def place(problem: dict[str, Any]) -> dict[str, Any]:
     """Arrange boxes in ranks.
 
     Args:
-        problem: ``sizes`` (``[width, height]`` per box, in points), ``lines`` (``[source, target,
-            has_tip, leaves_centre, enters_centre]``), ``beside`` (pairs of boxes that stand side by
-            side).
+        problem: ``sizes`` (``[width, height]`` per box, in points), ``lines`` (``[upper, lower,
+            arrow, upper_is_waypoint, lower_is_waypoint]``), ``beside`` (pairs of boxes that stand
+            side by side), ``rank_gap`` (in points).
 
     Returns:
         ``box`` (Graphviz's bounding box), ``places`` (``x,y`` per box) and ``splines`` (one per
@@ -33,7 +33,8 @@ def place(problem: dict[str, Any]) -> dict[str, Any]:
     from pygraphviz import AGraph
 
     graph = AGraph(strict=False, directed=True)
-    graph.graph_attr.update(nodesep=_GAP, ranksep=_GAP, splines="spline", start="1")
+    graph.graph_attr.update(nodesep=_GAP, splines="spline", start="1")
+    graph.graph_attr.update(ranksep=problem["rank_gap"] / _POINTS_PER_INCH)
     graph.node_attr.update(shape="box", fixedsize="true", label="")
     graph.edge_attr.update(arrowsize="0.7")
     for box, (width, height) in enumerate(problem["sizes"]):
@@ -48,8 +49,8 @@ def place(problem: dict[str, Any]) -> dict[str, Any]:
         "box": graph.graph_attr["bb"],
         "places": [_position(graph.get_node(box)) for box in range(len(problem["sizes"]))],
         "splines": [
-            _position(graph.get_edge(source, target, number))
-            for number, (source, target, *_) in enumerate(problem["lines"])
+            _position(graph.get_edge(upper, lower, number))
+            for number, (upper, lower, *_) in enumerate(problem["lines"])
         ],
     }
 
@@ -62,15 +63,15 @@ def _position(part: Any) -> str:
 
 
 def _add_line(graph: Any, number: int, line: list[Any]) -> None:
-    source, target, has_tip, leaves_centre, enters_centre = line
+    upper, lower, arrow, upper_is_waypoint, lower_is_waypoint = line
     graph.add_edge(
-        source,
-        target,
+        upper,
+        lower,
         key=number,
-        dir="forward" if has_tip else "none",
-        tailclip=str(not leaves_centre).lower(),
-        headclip=str(not enters_centre).lower(),
-        weight=2 if leaves_centre or enters_centre else 1,
+        dir=arrow,
+        tailclip=str(not upper_is_waypoint).lower(),
+        headclip=str(not lower_is_waypoint).lower(),
+        weight=2 if upper_is_waypoint or lower_is_waypoint else 1,
     )
 
 

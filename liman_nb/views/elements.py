@@ -82,8 +82,8 @@ def code(text: str) -> Markup:
 
 
 def small(*children: str) -> Markup:
-    """A quiet remark."""
-    return tag("div", *children, style=SMALL)
+    """A quiet remark; nothing when there is nothing to say."""
+    return tag("div", *children, style=SMALL) if any(children) else Markup("")
 
 
 def text_block(text: str, *, mono: bool = False) -> Markup:
@@ -147,12 +147,14 @@ def header(title: str, chip: Markup | None = None, facts: str = "") -> Markup:
 
 
 def count(number: int, word: str) -> str:
-    """Such as ``1 turn``, ``1,379 tokens``."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    """Such as ``1 turn``, ``1,379 tokens``, ``2 entries``."""
+    if number == 1:
+        return f"1 {word}"
+    return (
+        f"{number:,} {word.removesuffix('y')}ies" if word.endswith("y") else f"{number:,} {word}s"
+    )
 
 
-def more(hidden: int, what: str, how: str = "") -> Markup:
-    """How many were left out, and how to see them; nothing when none were."""
-    if hidden <= 0:
-        return Markup("")
-    return small(f"… {hidden:,} more {what}{how and f'; {how}'}")
+def more(hidden: int, what: str) -> Markup:
+    """How many were left out, such as ``… 12 earlier turns``; nothing when none were."""
+    return small(f"… {hidden:,} {what}") if hidden > 0 else Markup("")

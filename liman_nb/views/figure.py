@@ -20,7 +20,8 @@ from matplotlib.transforms import Affine2D
 from liman_nb.views.geometry import Box, Curve, Label, Layout, Point
 from liman_nb.views.graph_model import DrawnEdge, DrawnNode, GraphModel
 from liman_nb.views.labels import elide
-from liman_nb.views.layout import (
+from liman_nb.views.palette import INK, OUTCOMES, PAPER, STATUSES, Colours
+from liman_nb.views.sizes import (
     CALL_DOT,
     CALL_WIDTH,
     LINE_HEIGHT,
@@ -30,7 +31,6 @@ from liman_nb.views.layout import (
     status_line,
     text_left,
 )
-from liman_nb.views.palette import INK, OUTCOMES, PAPER, STATUSES, Colours
 from liman_nb.views.svg import arrow_head, drawing_order, edge_style
 
 _PIXELS_PER_INCH = 96

@@ -37,6 +37,10 @@ class Box:
         """Its lower side."""
         return self.y + self.height / 2
 
+    def turned(self) -> Box:
+        """The box with x and y exchanged."""
+        return Box(self.y, self.x, self.height, self.width)
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -50,6 +54,11 @@ class Curve:
     points: tuple[Point, ...]
     tip: Point | None = None
 
+    def turned(self) -> Curve:
+        """The curve with x and y exchanged."""
+        points = tuple((y, x) for x, y in self.points)
+        return Curve(points, (self.tip[1], self.tip[0]) if self.tip else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -57,6 +66,10 @@ class Label:
 
     box: Box
     lines: tuple[str, ...]
+
+    def turned(self) -> Label:
+        """The label in the box with x and y exchanged."""
+        return Label(self.box.turned(), self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +81,7 @@ class Layout:
         height: of the whole drawing.
         nodes: a box per node, in the model's order.
         labels: by the edge's position in the model; an edge without a condition has none.
-        curves: by the edge's position: one curve, or two that meet in the label.
+        curves: by the edge's position: one curve, or two that meet in its label or in its own room.
         start: the mark from which an arrow leads to the entry node.
         start_curve: that arrow; ``None`` when no node is the entry, and the mark is not drawn.
         method: ``dot`` (Graphviz) or ``layers`` (our own).
@@ -82,6 +95,19 @@ class Layout:
     start: Box
     start_curve: Curve | None
     method: str
+
+    def turned(self) -> Layout:
+        """The drawing with x and y exchanged."""
+        return Layout(
+            self.height,
+            self.width,
+            tuple(box.turned() for box in self.nodes),
+            {number: label.turned() for number, label in self.labels.items()},
+            {n: tuple(curve.turned() for curve in curves) for n, curves in self.curves.items()},
+            self.start.turned(),
+            self.start_curve.turned() if self.start_curve else None,
+            self.method,
+        )
 
 
 def straight(start: Point, end: Point) -> tuple[Point, Point, Point]:

@@ -48,7 +48,7 @@ def graph_list(model: GraphModel) -> Markup:
     rows = list(_rows(model))
     text = safe("\n".join(rows[:_LIST_ROWS]), _LIST_CAP)
     body = tag("div", text, style=f"{MONO};{WRAPPED};line-height:1.5")
-    return tag("div", body, more(len(rows) - _LIST_ROWS, "lines"))
+    return tag("div", body, more(len(rows) - _LIST_ROWS, "more lines"))
 
 
 def _rows(model: GraphModel) -> Iterator[str]:

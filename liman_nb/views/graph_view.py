@@ -18,9 +18,10 @@ from liman_nb.views.escape import safe
 from liman_nb.views.geometry import Layout
 from liman_nb.views.graph_model import GraphModel, graph_model
 from liman_nb.views.graph_text import alternative, graph_list, graph_text, summary
-from liman_nb.views.layout import CALL_WIDTH, lay_out
+from liman_nb.views.layout import lay_out
 from liman_nb.views.mermaid import mermaid
 from liman_nb.views.palette import OUTCOMES
+from liman_nb.views.sizes import CALL_WIDTH
 from liman_nb.views.svg import svg
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 _ALT_CAP = 40_000
+_LIST = "font-size:12px;padding:6px 0 0"
 _LEAST_SCALE = 0.62  # a wider drawing scrolls sideways rather than shrink below this
 
 
@@ -125,17 +127,16 @@ class GraphView(View):
         return tag("div", image, style="overflow:auto;max-height:900px")
 
 
-_LIST = "font-size:12px;padding:6px 0 0"
-
-
 def _legend(model: GraphModel) -> Markup:
-    """What the lines mean; nothing for a graph alone, whose lines are all alike."""
+    """What the lines mean; nothing for a graph alone, whose edges are all alike."""
     if not model.has_session:
         return Markup("")
-    entries = [
-        tag("span", _sample(style.both, style.width, style.dashes), f" {style.icon} {word}")
-        for word, style in OUTCOMES.items()
-    ]
+    entries = []
+    if any(not edge.is_call for edge in model.edges):
+        entries += [
+            tag("span", _sample(style.both, style.width, style.dashes), f" {style.icon} {word}")
+            for word, style in OUTCOMES.items()
+        ]
     if any(edge.is_call for edge in model.edges):
         quiet = OUTCOMES["not considered"].both
         entries.append(tag("span", _sample(quiet, CALL_WIDTH, ()), "● tool of an LLM"))

@@ -22,7 +22,7 @@ ITEM_LIMIT = 25_000
 
 _GAP = 22.0  # pixels between neighbours in a layer
 _LANE = 7.0  # half the width of a lane
-_RANK_GAP = 34.0
+_RANK_ROOM = 12.0  # pixels added to the gap between ranks, for arrows that stand upright
 _RANK_GAP_LIMIT = 90.0
 _TIP = 8.0
 _PORT = 16.0  # pixels between the ends of two lines at a box
@@ -34,7 +34,7 @@ class _Chain:
 
     Attributes:
         items: boxes and lanes, one per layer, from top to bottom.
-        is_upwards: whether the line's own direction is from the last item to the first.
+        is_upwards: whether the line is drawn from the last item to the first.
         has_tip: whether the line ends in an arrow head.
     """
 
@@ -65,9 +65,11 @@ def arrange(problem: Problem) -> Arrangement:
         return Arrangement(0, 0, (), (), "layers")
     stacks = frozenset(problem.beside.values())
     items = [box for box in range(len(problem.sizes)) if box not in stacks]
-    upwards = _closing_lines(items, problem.lines)
-    numbers = _layer_numbers(items, problem.lines, upwards)
-    chains = _chains(problem, numbers, upwards)
+    numbers = _layer_numbers(items, problem.lines)
+    for line in problem.lines:
+        if line.is_upwards and line.upper in problem.waypoints:
+            numbers[line.upper] = numbers[line.lower] - 1  # the label stands where its edge starts
+    chains = _chains(problem, numbers)
     layers = _ordered(numbers, chains)
     x = places(layers, _pulls(problem, chains), _extents(problem, layers))
     bands = _bands(problem, layers, chains, x)
@@ -77,40 +79,13 @@ def arrange(problem: Problem) -> Arrangement:
 # ── layers ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _closing_lines(items: Sequence[int], lines: Sequence[Line]) -> frozenset[int]:
-    """The lines that close a cycle, met depth first; without them there is none."""
-    leaving: dict[int, list[int]] = defaultdict(list)
-    for number, line in enumerate(lines):
-        leaving[line.source].append(number)
-    closing: set[int] = set()
-    is_open: dict[int, bool] = {}
-    for root in items:
-        path = [] if root in is_open else [(root, iter(leaving[root]))]
-        is_open.setdefault(root, True)
-        while path:
-            found = next(path[-1][1], None)
-            if found is None:
-                is_open[path.pop()[0]] = False
-                continue
-            target = lines[found].target
-            if target not in is_open:
-                is_open[target] = True
-                path.append((target, iter(leaving[target])))
-            elif is_open[target]:
-                closing.add(found)
-    return frozenset(closing)
-
-
-def _layer_numbers(
-    items: Sequence[int], lines: Sequence[Line], upwards: frozenset[int]
-) -> dict[int, int]:
+def _layer_numbers(items: Sequence[int], lines: Sequence[Line]) -> dict[int, int]:
     """The layer of each box: one more than the lowest of those above it."""
     below: dict[int, list[int]] = defaultdict(list)
     waiting = dict.fromkeys(items, 0)
-    for number, line in enumerate(lines):
-        upper, lower = _ends(line, number in upwards)
-        below[upper].append(lower)
-        waiting[lower] += 1
+    for line in lines:
+        below[line.upper].append(line.lower)
+        waiting[line.lower] += 1
     result = dict.fromkeys(items, 0)
     ready = deque(item for item in items if not waiting[item])
     while ready:
@@ -123,18 +98,12 @@ def _layer_numbers(
     return result
 
 
-def _ends(line: Line, is_upwards: bool) -> tuple[int, int]:
-    """The line's upper and lower box."""
-    return (line.target, line.source) if is_upwards else (line.source, line.target)
-
-
-def _chains(problem: Problem, numbers: dict[int, int], upwards: frozenset[int]) -> list[_Chain]:
+def _chains(problem: Problem, numbers: dict[int, int]) -> list[_Chain]:
     """Each line as a chain. Its lanes are new items, numbered on from the boxes, with layers."""
     chains = []
     lane = len(problem.sizes)
-    for number, line in enumerate(problem.lines):
-        upper, lower = _ends(line, number in upwards)
-        between = range(numbers[upper] + 1, numbers[lower])
+    for line in problem.lines:
+        between = range(numbers[line.upper] + 1, numbers[line.lower])
         lanes = range(lane, lane + len(between))
         numbers.update(zip(lanes, between, strict=True))
         lane += len(lanes)
@@ -143,7 +112,7 @@ def _chains(problem: Problem, numbers: dict[int, int], upwards: frozenset[int]) 
                 f"a graph with {len(problem.lines):,} lines over {max(numbers.values()) + 1:,} "
                 "layers is too large to draw; use .to_mermaid() or .to_networkx()"
             )
-        chains.append(_Chain((upper, *lanes, lower), number in upwards, line.has_tip))
+        chains.append(_Chain((line.upper, *lanes, line.lower), line.is_upwards, line.has_tip))
     return chains
 
 
@@ -200,7 +169,7 @@ def _bands(
     for n, layer in enumerate(layers):
         bottom = top + max(_height(problem, item) for item in layer)
         bands.append(_Band(top, bottom))
-        top = bottom + min(_RANK_GAP + run[n] * 0.08, _RANK_GAP_LIMIT)
+        top = bottom + min(problem.rank_gap + _RANK_ROOM + run[n] * 0.08, _RANK_GAP_LIMIT)
     return bands
 
 

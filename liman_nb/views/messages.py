@@ -24,10 +24,12 @@ from liman_nb.views.elements import (
     tag,
     text_block,
 )
-from liman_nb.views.escape import TEXT_CAP, json_text, one_line, safe, value_text
+from liman_nb.views.escape import TEXT_CAP, json_text, one_line, safe, visible
 
 HTML_LIMIT = 50
 TEXT_LIMIT = 100
+
+_TEXT_CAP = 1_000
 
 _CALL_CAP = 2_000
 _ROLES = {"user": "#58a6ff", "assistant": "#8b949e", "system": "#a371f7", "tool": "#d29922"}
@@ -104,13 +106,18 @@ class MessagesView(View, Sequence[dict[str, Any]]):
         title = f"Messages of {one_line(self.node)}"
         return card(header(title, facts=count(len(self), "message")), part(self.body()))
 
-    def body(self, limit: int = HTML_LIMIT) -> Markup:
-        """The last messages, to stand in a card."""
+    def body(self, limit: int = HTML_LIMIT, cap: int = TEXT_CAP) -> Markup:
+        """The last messages, to stand in a card.
+
+        Args:
+            limit: messages at most.
+            cap: characters of each.
+        """
         shown = list(shown_messages(self._messages))
         if not shown:
             return tag("div", "No messages.", style=SMALL)
-        hidden = more(len(shown) - limit, "earlier", "messages[i] gives each")
-        return tag("div", hidden, *map(_message_html, shown[-limit:]))
+        hidden = more(len(shown) - limit, "earlier; messages[i] gives each")
+        return tag("div", hidden, *(_message_html(m, cap) for m in shown[-limit:]))
 
 
 def shown_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[ShownMessage]:
@@ -179,7 +186,7 @@ def _part_text(content: Any) -> str:
 
 
 def _message_text(message: ShownMessage) -> str:
-    lines = [f"{one_line(message.role)}: {value_text(message.text)}".rstrip()]
+    lines = [f"{one_line(message.role)}: {visible(message.text, _TEXT_CAP)}".rstrip()]
     for call in message.calls:
         lines.append(f"  {one_line(call.name)}({one_line(call.arguments, _CALL_CAP)})")
         if call.result is not None:
@@ -210,8 +217,8 @@ def call_html(call: ShownCall) -> Markup:
     return folded(title, tag("div", body, style="padding:2px 0 6px 14px"), style="font-size:12px")
 
 
-def _message_html(message: ShownMessage) -> Markup:
-    text = text_block(safe(message.text, TEXT_CAP)) if message.text else ""
+def _message_html(message: ShownMessage, cap: int) -> Markup:
+    text = text_block(safe(message.text, cap)) if message.text else ""
     body = tag("div", join(text, *map(call_html, message.calls)))
     return bubble(one_line(message.role), body, role=message.role)
 

@@ -32,8 +32,9 @@ from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
 from liman_nb.views.yields import YieldsView
 
-_NODES_LIMIT = 50
-_MESSAGES_LIMIT = 20
+_NODES_LIMIT = 30
+_MESSAGES_LIMIT = 10
+_MESSAGE_CAP = 1_500
 
 
 class AgentView(View):
@@ -155,9 +156,9 @@ def _session(
 def _histories(views: Sequence[MessagesView]) -> Iterator[Markup]:
     for view in views[:_NODES_LIMIT]:
         title = f"{one_line(view.node)} ({len(view):,})"
-        body = tag("div", view.body(_MESSAGES_LIMIT), style="padding:6px 0 0 14px")
+        body = tag("div", view.body(_MESSAGES_LIMIT, _MESSAGE_CAP), style="padding:6px 0 0 14px")
         yield folded(title, body, style="padding:2px 0")
-    yield more(len(views) - _NODES_LIMIT, "nodes")
+    yield more(len(views) - _NODES_LIMIT, "more nodes")
 
 
 def _head(

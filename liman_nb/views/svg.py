@@ -14,7 +14,8 @@ from liman_nb.views.geometry import Box, Curve, Label, Layout, Point
 from liman_nb.views.graph_model import DrawnEdge, GraphModel
 from liman_nb.views.icons import KIND_ICONS, OUTCOME_ICONS, STATUS_ICONS
 from liman_nb.views.labels import elide
-from liman_nb.views.layout import (
+from liman_nb.views.palette import INK, OUTCOMES, PAPER, STATUSES, Colours, OutcomeWord
+from liman_nb.views.sizes import (
     CALL_DOT,
     CALL_WIDTH,
     LABEL_INSET,
@@ -25,7 +26,6 @@ from liman_nb.views.layout import (
     status_line,
     text_left,
 )
-from liman_nb.views.palette import INK, OUTCOMES, PAPER, STATUSES, Colours, OutcomeWord
 
 SANS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 MONO = "Menlo,Consolas,'DejaVu Sans Mono',monospace"

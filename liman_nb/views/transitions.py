@@ -31,8 +31,8 @@ HTML_LIMIT = 100
 TEXT_LIMIT = 400
 
 _CONDITION_CAP = 300
-_VALUE_CAP = 300
-_VALUES_LIMIT = 20
+_VALUE_CAP = 160
+_VALUES_LIMIT = 10
 
 
 @dataclass(frozen=True, slots=True)

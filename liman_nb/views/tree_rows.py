@@ -155,10 +155,19 @@ def _row(
     )
 
 
-def values_of(tree: Tree, rows: Iterable[TreeRow]) -> dict[str, tuple[str, str]]:
-    """The input and the output of rows' executors as text, by id; empty where there is none."""
+def values_of(tree: Tree, rows: Iterable[TreeRow]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """What rows' executors were given, tried and made, by id: labels and texts that are there."""
     executors = (tree.executors[row.id] for row in rows)
-    return {e.id: (_value(e.input), _value(e.output)) for e in executors}
+    return {e.id: tuple(_values(e)) for e in executors}
+
+
+def _values(executor: Executor) -> Iterator[tuple[str, str]]:
+    yield "input", _value(executor.input)
+    for attempt in executor.attempts:
+        said = f"\n{attempt.reply}" if attempt.reply else ""
+        error = f"{attempt.error.type}: {attempt.error.message}"
+        yield "tried before", visible(f"{error}{said}", VALUE_CAP)
+    yield "output", _value(executor.output)
 
 
 def _value(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from markupsafe import Markup
@@ -78,9 +78,9 @@ class TreeView(View):
         return tag(
             "div",
             _headings(),
-            more(taken.earlier_turns, "earlier turns", "print(tree) shows more"),
+            more(taken.earlier_turns, "earlier turns; print(tree) shows more"),
             *(self._turn(rows, is_last=rows is turns[-1]) for rows in turns),
-            more(taken.cut, "executors"),
+            more(taken.cut, "more executors"),
             style="max-width:860px",
         )
 
@@ -91,7 +91,7 @@ class TreeView(View):
 
     def _row(self, row: TreeRow) -> Markup:
         columns = tag("span", *_cells(row), style=_ROW)
-        details = _details(row, *self._values[row.id])
+        details = _details(row, self._values[row.id])
         return folded(columns, details, style=f"border-top:{LINE};padding:2px 0")
 
 
@@ -147,11 +147,10 @@ def _cells(row: TreeRow) -> Iterator[Markup]:
     yield tag("span", "" if row.seconds is None else f"{row.seconds:.1f}", style=_NUMBER)
 
 
-def _details(row: TreeRow, given: str, made: str) -> Markup:
-    values = [("input", given), ("output", made), ("error", row.error)]
+def _details(row: TreeRow, values: Sequence[tuple[str, str]]) -> Markup:
     parts = [
         tag("div", tag("span", label, style=SMALL), text_block(text, mono=True))
-        for label, text in values
+        for label, text in [*values, ("error", row.error)]
         if text
     ]
     identity = tag("div", f"execution id {row.id}", style=SMALL)

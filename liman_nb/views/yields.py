@@ -14,9 +14,9 @@ from liman_nb.views.bundles import View
 from liman_nb.views.elements import SMALL, card, code, count, header, join, more, part, rows, tag
 from liman_nb.views.escape import json_text, one_line
 
-_VALUE_CAP = 1_000
-_NODES_LIMIT = 100
-_FIELDS_LIMIT = 50
+_VALUE_CAP = 400
+_NODES_LIMIT = 50
+_FIELDS_LIMIT = 20
 
 
 class YieldsView(View, Mapping[str, dict[str, Any]]):
@@ -67,7 +67,7 @@ class YieldsView(View, Mapping[str, dict[str, Any]]):
         if not self._yields:
             return tag("div", "No node has yielded anything yet.", style=SMALL)
         shown = list(self._yields.items())[:_NODES_LIMIT]
-        hidden = more(len(self) - len(shown), "nodes")
+        hidden = more(len(self) - len(shown), "more nodes")
         return join(rows(_row(node, fields) for node, fields in shown), hidden)
 
 

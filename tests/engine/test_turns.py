@@ -468,6 +468,7 @@ async def test_a_reply_that_does_not_fit_goes_back_once_with_what_is_wrong(stora
     assert roles(agent) == ["user", "assistant"]
     (attempt,) = executors(agent)[1].attempts
     assert (attempt.error.type, attempt.reply) == ("YieldsError", '{"answer": "four"}')
+    assert "tried before" in agent.tree()._repr_mimebundle_()["text/html"]
 
 
 async def test_a_second_reply_that_does_not_fit_fails_with_the_reply_and_the_errors():

@@ -102,6 +102,14 @@ HARD: dict[str, GraphModel] = {
     "fourteen edges out of one node": model(
         ["hub", *_FAN], [("hub", leaf, f"kind == '{leaf}'") for leaf in _FAN]
     ),
+    "fourteen edges to nodes with loops": model(
+        ["hub", *_FAN],
+        [
+            *(("hub", leaf, f"kind == '{leaf}'") for leaf in _FAN),
+            *((leaf, leaf, f"retry {leaf}") for leaf in _FAN),
+            *((leaf, leaf, "and again, if nothing else helps") for leaf in _FAN[:3]),
+        ],
+    ),
     "fourteen ways there and back": model(
         ["hub", *_FAN, "end"],
         [

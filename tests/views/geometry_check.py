@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import combinations
+from math import dist
 
 from liman_nb.views.geometry import Box, Curve, Layout, Point
 from liman_nb.views.graph_model import GraphModel
@@ -72,25 +73,27 @@ def _incomplete(model: GraphModel, layout: Layout) -> Iterator[str]:
         labelled = bool(edge.condition) or edge.source == edge.target
         if labelled != (number in layout.labels):
             yield f"edge {number} has no label, or one too many"
-        if len(layout.curves[number]) != (2 if labelled else 1):
-            yield f"edge {number} is drawn with {len(layout.curves[number])} curves"
         has_tip = layout.curves[number][-1].tip is not None
         if has_tip == edge.is_call:
             yield f"edge {number} has the wrong end"
 
 
 def _detached(model: GraphModel, layout: Layout) -> Iterator[str]:
-    """Edges whose ends do not touch their nodes or their label."""
+    """Edges that do not lead from their source, through their label, to their target."""
     for number, edge in enumerate(model.edges):
         curves = layout.curves[number]
-        stops = [layout.nodes[edge.source], layout.nodes[edge.target]]
+        starts = [curve.points[0] for curve in curves]
+        ends = [curve.tip or curve.points[-1] for curve in curves]
+        if not _touches(layout.nodes[edge.source], starts[0]):
+            yield f"edge {number} does not start at its source"
+        if not _touches(layout.nodes[edge.target], ends[-1]):
+            yield f"edge {number} does not end at its target"
         if number in layout.labels:
-            stops.insert(1, layout.labels[number].box)
-        for curve, (start, end) in zip(curves, pairwise(stops), strict=True):
-            if not _touches(start, curve.points[0]):
-                yield f"edge {number} does not start at its box"
-            if not _touches(end, curve.tip or curve.points[-1]):
-                yield f"edge {number} does not end at its box"
+            box = layout.labels[number].box
+            if len(curves) != 2 or not (_touches(box, ends[0]) and _touches(box, starts[1])):
+                yield f"edge {number} does not run through its label"
+        elif any(dist(end, start) > 3 for end, start in zip(ends, starts[1:], strict=False)):
+            yield f"edge {number} is broken"
 
 
 def _touches(box: Box, point: Point) -> bool:

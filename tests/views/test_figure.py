@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from drawn_graphs import HARD, model
@@ -72,7 +73,7 @@ def test_hostile_labels_are_drawn_as_text(text: str):
 def test_no_figure_is_left_behind():
     """The module that registers figures, pyplot, is not even imported."""
     code = (
-        "import sys; sys.path.insert(0, 'tests/views')\n"
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
         "from drawn_graphs import HARD\n"
         "from liman_nb.views.layout import lay_out\n"
         "from liman_nb.views.figure import figure\n"
@@ -80,7 +81,8 @@ def test_no_figure_is_left_behind():
         "figure(graph, lay_out(graph))._repr_png_()\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
-    command = [sys.executable, "-W", "error", "-c", code]
+    paths = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
+    command = [sys.executable, "-W", "error", "-c", code, *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

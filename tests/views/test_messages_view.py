@@ -144,7 +144,7 @@ def test_a_long_history_shows_its_end_with_a_count():
     view = MessagesView("chat", [{"role": "user", "content": f"n{i}"} for i in range(10_000)])
     text = text_of(view.html())
 
-    assert "… 9,950 more earlier; messages[i] gives each" in text
+    assert "… 9,950 earlier; messages[i] gives each" in text
     assert "n9999" in text
     assert "n9949" not in text
     assert len(view.html()) < 50_000

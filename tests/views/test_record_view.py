@@ -141,9 +141,30 @@ def test_a_long_session_shows_its_latest_turns():
         play.turn(f"say {number}").run("echo", f"said {number}")
     html = agent(play).html()
 
-    assert "… 980 more earlier turns" in text_of(html)
+    assert "… 980 earlier turns" in text_of(html)
     assert "said 999" in text_of(html)
     assert len(html) < 400_000
+
+
+def test_a_turn_with_many_ends_shows_the_latest():
+    """However many branches a turn has, the record stays small."""
+    specs = "kind: LLMNode\nname: chat\ntools: [look]\nnodes: [last]\n---\n"
+    specs += "kind: ToolNode\nname: look\ndescription: Look.\nfunc: f\n---\n"
+    specs += "kind: FunctionNode\nname: last\nfunc: f\n"
+    graph = load_graph(specs, start_node="chat", supplied_functions=["f"])
+    play = Play(graph)
+    for number in range(20):
+        play.turn(f"say {number}")
+        play.calls("chat", None, *((f"{i}", "look", "{}") for i in range(30)))
+        for _ in range(30):
+            play.run("look", "found")
+        play.run("chat", "x" * 9_000, ("last", "not fired", {}, ""))
+    play.turn("again").cancel("enough").turn("again").cancel("enough")
+    html = agent(play).html()
+
+    assert "… 2 earlier turns" in text_of(html)
+    assert "… 10 more tool calls" in text_of(html)
+    assert len(html) < 1_000_000
 
 
 def test_the_messages_of_every_model_are_kept():

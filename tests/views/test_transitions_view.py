@@ -76,7 +76,7 @@ def test_many_transitions_are_cut_and_counted():
         play.turn("Again").run("intake", "x", ("triage", "fired", {}, "")).cancel("enough")
     view = TransitionsView(play.tree)
 
-    assert "… 413 more earlier" in text_of(view.html())
+    assert "… 413 earlier" in text_of(view.html())
     assert str(view).splitlines()[1] == "… 113 earlier"
     assert len(view.html()) < 200_000
 

@@ -120,7 +120,7 @@ def test_many_turns_show_the_latest():
     assert lines[1] == "  ├── … 1,000 earlier"
     assert lines[2].startswith("  ├── Child Executor 1001: echo (")
     assert lines[-1].startswith("  └── Child Executor 2000: echo (")
-    assert "… 1,850 more earlier turns" in text_of(view.html())
+    assert "… 1,850 earlier turns" in text_of(view.html())
     assert view.total == 2_001
 
 
