@@ -8,8 +8,8 @@ from graphlib import TopologicalSorter
 
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.run import NodeRun
-from liman_nb.specs.condition_tree import Call, walk
 from liman_nb.specs.conditions import Condition, ErrorView, Evaluation, View
+from liman_nb.specs.conditions.tree import Call, walk
 from liman_nb.specs.graph import Edge
 from liman_nb.state.rows import TransitionRecord
 from liman_nb.tools.calling import call_function

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from liman_nb.errors import Problem
-from liman_nb.specs.condition_names import PLACES
-from liman_nb.specs.condition_tree import Path, paths, print_path
+from liman_nb.specs.conditions.names import PLACES
+from liman_nb.specs.conditions.tree import Path, paths, print_path
 from liman_nb.specs.documents import SuppliedTool
 from liman_nb.specs.findings import Findings, did_you_mean, listed
 from liman_nb.specs.graph import Edge, Graph, Node

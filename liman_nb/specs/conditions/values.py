@@ -7,7 +7,7 @@ no value: none of its attributes is read, none of its methods called. A foreign 
 through ``__getitem__``, ``__iter__`` and ``__len__`` alone, and what those raise is caught in
 `_ask`, around the one read.
 
-What the values mean is in `condition_algebra.py`.
+What the values mean is in `algebra.py`.
 """
 
 from __future__ import annotations

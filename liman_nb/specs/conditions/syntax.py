@@ -1,7 +1,7 @@
 """Reads the text of a condition into a tree, or says with a caret why it cannot.
 
 The grammar is lark's LALR; lark is imported and the parser built on first use. What a name stands
-for, and whether it exists, is not decided here. The words of errors are in `condition_mistakes.py`.
+for, and whether it exists, is not decided here. The words of errors are in `mistakes.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from liman_nb.errors import ConditionSyntaxError, Place
-from liman_nb.specs.condition_mistakes import Mistake, Progress, explain, wrong_call
-from liman_nb.specs.condition_tree import (
+from liman_nb.specs.conditions.mistakes import Mistake, Progress, explain, wrong_call
+from liman_nb.specs.conditions.tree import (
     Arithmetic,
     Call,
     Comparison,

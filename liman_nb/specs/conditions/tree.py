@@ -1,7 +1,7 @@
 """The syntax tree of a condition, and its canonical text.
 
-Only data and printing: reading text is `condition_syntax.py`, evaluating is
-`condition_evaluation.py`. Two trees are equal when they mean the same, node by node; brackets that
+Only data and printing: reading text is `syntax.py`, evaluating is
+`evaluation.py`. Two trees are equal when they mean the same, node by node; brackets that
 change nothing are no part of that.
 """
 

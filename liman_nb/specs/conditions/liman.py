@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from liman_nb.specs.condition_tree import Logic, LogicWord, Not, Tree, print_condition, walk
+from liman_nb.specs.conditions.tree import Logic, LogicWord, Not, Tree, print_condition, walk
 
 _MOST_LEVELS = 64
 

@@ -14,9 +14,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from liman_nb.specs.condition_shown import CUT, capped, moment_text
-from liman_nb.specs.condition_tree import Path, print_path, print_scalar
-from liman_nb.specs.condition_values import (
+from liman_nb.specs.conditions.shown import CUT, capped, moment_text
+from liman_nb.specs.conditions.tree import Path, print_path, print_scalar
+from liman_nb.specs.conditions.values import (
     MISSING,
     NOT_A_VALUE,
     UNREADABLE,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from liman_nb.specs.condition_algebra import HUGE
-from liman_nb.specs.condition_tree import print_scalar
-from liman_nb.specs.condition_values import (
+from liman_nb.specs.conditions.algebra import HUGE
+from liman_nb.specs.conditions.tree import print_scalar
+from liman_nb.specs.conditions.values import (
     Foreign,
     Moment,
     fields,

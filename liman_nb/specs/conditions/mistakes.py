@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from liman_nb.specs.condition_tree import Constant, Tree
+from liman_nb.specs.conditions.tree import Constant, Tree
 
 if TYPE_CHECKING:
     from lark import Token

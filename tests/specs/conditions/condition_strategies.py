@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from liman_nb.specs.condition_tree import (
+from liman_nb.specs.conditions import ErrorView, View
+from liman_nb.specs.conditions.tree import (
     KEYWORDS,
     Arithmetic,
     Call,
@@ -22,7 +23,6 @@ from liman_nb.specs.condition_tree import (
     Not,
     Tree,
 )
-from liman_nb.specs.conditions import ErrorView, View
 
 FIRST_WORDS = ("a", "b", "größe", "_x", "android", "input", "output", "state", "context", "session")
 KEYS = ("a", "b", "not", "my-key", "it's", "größe", "a\nb", "\\", "")

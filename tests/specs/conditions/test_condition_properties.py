@@ -20,10 +20,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from liman_nb.errors import ConditionSyntaxError
-from liman_nb.specs.condition_liman import otherwise
-from liman_nb.specs.condition_syntax import MAX_CHARACTERS, parse_tree
-from liman_nb.specs.condition_tree import Logic, Name, Not, Tree, print_condition
 from liman_nb.specs.conditions import Condition, View
+from liman_nb.specs.conditions.liman import otherwise
+from liman_nb.specs.conditions.syntax import MAX_CHARACTERS, parse_tree
+from liman_nb.specs.conditions.tree import Logic, Name, Not, Tree, print_condition
 
 RANK = {"not fired": 0, "undecided": 1, "fired": 2}
 WORDS = "a b.c x[0] ['k'] 1 0.5 'text' \"text\" true null always and or not in ! && || == != < <= >"

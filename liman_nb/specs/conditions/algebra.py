@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from liman_nb.specs.condition_tree import Operator, Relation
-from liman_nb.specs.condition_values import (
+from liman_nb.specs.conditions.tree import Operator, Relation
+from liman_nb.specs.conditions.values import (
     MISSING,
     NOT_A_VALUE,
     UNREADABLE,

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from liman_nb.specs.condition_algebra import negated
-from liman_nb.specs.condition_shown import shown
-from liman_nb.specs.condition_tree import (
+from liman_nb.specs.conditions.algebra import negated
+from liman_nb.specs.conditions.shown import shown
+from liman_nb.specs.conditions.tree import (
     Call,
     Comparison,
     Constant,
@@ -25,7 +25,7 @@ from liman_nb.specs.condition_tree import (
     print_condition,
     print_path,
 )
-from liman_nb.specs.condition_values import Truth, Undecided
+from liman_nb.specs.conditions.values import Truth, Undecided
 
 ERROR = "$is_error"
 """Under this name stands the class name of the node's error, or null, among the values read."""

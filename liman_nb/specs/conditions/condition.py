@@ -1,8 +1,8 @@
 """Conditions: text that decides whether an edge fires.
 
 This is the front of the condition language: parse once with `parse_condition`, evaluate against a
-`View` as often as needed. The grammar is in `condition_syntax.py`; every rule of the language, with
-a table of cases that the tests run, is in ``tests/specs/conditions.md``.
+`View` as often as needed. The grammar is in `syntax.py`; every rule of the language, with
+a table of cases that the tests run, is in ``tests/specs/conditions/conditions.md``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 from liman_nb.errors import Place
-from liman_nb.specs.condition_evaluation import Decide, compiled
-from liman_nb.specs.condition_liman import otherwise
-from liman_nb.specs.condition_names import ErrorView, Reading, View
-from liman_nb.specs.condition_syntax import parse_tree
-from liman_nb.specs.condition_tree import Name, Tree, paths, print_condition, print_path
-from liman_nb.specs.condition_values import Truth, Undecided
-from liman_nb.specs.condition_words import Words
+from liman_nb.specs.conditions.evaluation import Decide, compiled
+from liman_nb.specs.conditions.liman import otherwise
+from liman_nb.specs.conditions.names import ErrorView, Reading, View
+from liman_nb.specs.conditions.syntax import parse_tree
+from liman_nb.specs.conditions.tree import Name, Tree, paths, print_condition, print_path
+from liman_nb.specs.conditions.values import Truth, Undecided
+from liman_nb.specs.conditions.words import Words
 
 __all__ = [
     "Condition",

@@ -1,7 +1,7 @@
 """Compiles the tree of a condition into one function that decides it.
 
-Every node becomes a closure over its parts. What the operators mean is in `condition_algebra.py`,
-where names are looked up in `condition_names.py`.
+Every node becomes a closure over its parts. What the operators mean is in `algebra.py`,
+where names are looked up in `names.py`.
 
 A *fact* is a part of a condition between ``and``, ``or`` and ``not``. The answers of the facts are
 noted in the order in which they are asked, so that the reason can be put into words later, from the
@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from liman_nb.specs.condition_algebra import (
+from liman_nb.specs.conditions.algebra import (
     NUMBERS,
     ORDERS,
     calculated,
@@ -23,9 +23,9 @@ from liman_nb.specs.condition_algebra import (
     related,
     truth,
 )
-from liman_nb.specs.condition_names import Reading, reader
-from liman_nb.specs.condition_shown import capped
-from liman_nb.specs.condition_tree import (
+from liman_nb.specs.conditions.names import Reading, reader
+from liman_nb.specs.conditions.shown import capped
+from liman_nb.specs.conditions.tree import (
     Arithmetic,
     Call,
     Comparison,
@@ -38,8 +38,8 @@ from liman_nb.specs.condition_tree import (
     Relation,
     Tree,
 )
-from liman_nb.specs.condition_values import Truth, Undecided, a_kind, length
-from liman_nb.specs.condition_words import ERROR, Words
+from liman_nb.specs.conditions.values import Truth, Undecided, a_kind, length
+from liman_nb.specs.conditions.words import ERROR, Words
 
 Decide = Callable[[Reading], Truth]
 Evaluate = Callable[[Reading], Any]
@@ -67,7 +67,7 @@ def _negation(decide: Decide) -> Decide:
 
 
 def _joined(decisive: bool, parts: tuple[Decide, ...]) -> Decide:
-    """As `condition_algebra.joined`, as a loop over closures: this one is run for every edge."""
+    """As `algebra.joined`, as a loop over closures: this one is run for every edge."""
     other = not decisive
 
     def decide(reading: Reading) -> Truth:

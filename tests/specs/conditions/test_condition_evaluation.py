@@ -15,8 +15,8 @@ from types import MappingProxyType, SimpleNamespace
 import pytest
 from condition_strategies import STRANGE, TOUCHED, FailingMapping, LazyMapping
 
-from liman_nb.specs.condition_words import ERROR
 from liman_nb.specs.conditions import ErrorView, Evaluation, View, parse_condition
+from liman_nb.specs.conditions.words import ERROR
 
 
 def evaluate(text, **given) -> Evaluation:

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from liman_nb.errors import ConditionSyntaxError, Place, SpecError
-from liman_nb.specs.condition_tree import (
+from liman_nb.specs.conditions import View, parse_condition, print_condition
+from liman_nb.specs.conditions.tree import (
     Arithmetic,
     Call,
     Comparison,
@@ -21,7 +22,6 @@ from liman_nb.specs.condition_tree import (
     Negative,
     Not,
 )
-from liman_nb.specs.conditions import View, parse_condition, print_condition
 
 a, b, c = (Name((name,)) for name in "abc")
 one = Constant(1)
