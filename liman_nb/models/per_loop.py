@@ -6,6 +6,7 @@ Connections belong to the loop on which they were opened; used on another one th
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -16,8 +17,8 @@ class PerLoop(Generic[T]):
     """Opens a resource for each event loop that asks, and closes it when that loop shuts down.
 
     The resource is kept by an asynchronous generator, because these are what a loop closes at its
-    end (`loop.shutdown_asyncgens`, which `asyncio.run` calls). The garbage collector closes it the
-    same way when the owner is gone.
+    end (`loop.shutdown_asyncgens`, which `asyncio.run` calls), and as soon as nothing refers to
+    them. That is why neither `make` nor `close` should refer to the owner of this object.
 
     Args:
         make: opens a resource; called on the loop's thread.
@@ -34,7 +35,7 @@ class PerLoop(Generic[T]):
         if loop not in self._kept:
             self._forget_dead_loops()
             resource = self._make()
-            keeper = self._keep(loop, resource)
+            keeper = _keep(weakref.ref(self), loop, resource, self._close)
             self._kept[loop] = (resource, keeper)
             await anext(keeper)
         return self._kept[loop][0]
@@ -44,16 +45,26 @@ class PerLoop(Generic[T]):
         if kept := self._kept.get(asyncio.get_running_loop()):
             await kept[1].aclose()
 
-    async def _keep(
-        self, loop: asyncio.AbstractEventLoop, resource: T
-    ) -> AsyncGenerator[None, None]:
-        try:
-            yield
-        finally:
-            self._kept.pop(loop, None)
-            await self._close(resource)
+    def forget(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Drop what was opened on a loop, without closing it."""
+        self._kept.pop(loop, None)
 
     def _forget_dead_loops(self) -> None:
         """Drop what belongs to loops that were closed without shutting down."""
         for loop in [loop for loop in self._kept if loop.is_closed()]:
-            del self._kept[loop]
+            self.forget(loop)
+
+
+async def _keep(
+    owner: weakref.ref[PerLoop[T]],
+    loop: asyncio.AbstractEventLoop,
+    resource: T,
+    close: Callable[[T], Awaitable[None]],
+) -> AsyncGenerator[None, None]:
+    """Hold a resource until the generator is closed."""
+    try:
+        yield
+    finally:
+        if (known := owner()) is not None:
+            known.forget(loop)
+        await close(resource)

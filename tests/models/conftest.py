@@ -1,4 +1,4 @@
-"""A server of written answers for each test that asks for one."""
+"""A server of written answers, and the local model, for the tests that ask for one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from wire_server import WireServer
 
+from liman_nb.errors import SetupError
+from liman_nb.models.local import LocalLLM
 from liman_nb.models.openai_chat import OpenAILLM
 
 
@@ -28,3 +30,14 @@ def _no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests see none of the environment variables that choose a model."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "LIMAN_NB_MODEL"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def local_model() -> Iterator[LocalLLM]:
+    """The local model for real. Without it a test fails, and says what to run."""
+    try:
+        llm = LocalLLM()
+    except SetupError as error:
+        pytest.fail(str(error))
+    yield llm
+    llm.close()

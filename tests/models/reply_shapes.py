@@ -95,7 +95,13 @@ SHAPES = [
     Shape(
         "OpenAI: text, the usage in a last chunk without choices",
         {"content": "Hello there", "refusal": None, "annotations": []},
-        [{**ROLE, "refusal": None}, {"content": "Hello"}, {"content": " there"}, "stop", USAGE_CHUNK],
+        [
+            {**ROLE, "refusal": None},
+            {"content": "Hello"},
+            {"content": " there"},
+            "stop",
+            USAGE_CHUNK,
+        ],
         said("Hello there", usage=Usage(9, 4)),
         usage=USED,
     ),
@@ -128,14 +134,23 @@ SHAPES = [
     Shape(
         "OpenAI: the second call's pieces come first",
         {"content": None, **calls(function("f", "{}", id="a"), function("g", "{}", id="b"))},
-        [calls(function("g", "{}", index=1, id="b")), calls(function("f", "{}", index=0, id="a")), "stop"],
+        [
+            calls(function("g", "{}", index=1, id="b")),
+            calls(function("f", "{}", index=0, id="a")),
+            "stop",
+        ],
         said(None, ToolCall("a", "f", "{}"), ToolCall("b", "g", "{}")),
         finish="tool_calls",
     ),
     Shape(
         "OpenAI: text beside a call",
         {"content": "Let me see.", **calls(function("w", OSLO, id="a"))},
-        [{"content": "Let me"}, {"content": " see."}, calls(function("w", OSLO, index=0, id="a")), "tool_calls"],
+        [
+            {"content": "Let me"},
+            {"content": " see."},
+            calls(function("w", OSLO, index=0, id="a")),
+            "tool_calls",
+        ],
         said("Let me see.", ToolCall("a", "w", OSLO)),
         finish="tool_calls",
     ),
@@ -149,7 +164,11 @@ SHAPES = [
     Shape(
         "any: an empty object of arguments stays as it is written",
         {"content": None, **calls(function("now", "{}", id="a"))},
-        [calls(function("now", "", index=0, id="a")), calls(function(None, "{}", index=0)), "tool_calls"],
+        [
+            calls(function("now", "", index=0, id="a")),
+            calls(function(None, "{}", index=0)),
+            "tool_calls",
+        ],
         said(None, ToolCall("a", "now", "{}")),
         finish="tool_calls",
     ),
@@ -157,7 +176,12 @@ SHAPES = [
         "OpenAI: two choices, of which the first counts",
         {"content": "one"},
         [
-            {"choices": [{"index": 0, "delta": {"content": "one"}}, {"index": 1, "delta": {"content": "two"}}]},
+            {
+                "choices": [
+                    {"index": 0, "delta": {"content": "one"}},
+                    {"index": 1, "delta": {"content": "two"}},
+                ]
+            },
             {"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]},
             "stop",
         ],
@@ -178,7 +202,12 @@ SHAPES = [
     Shape(
         "Azure: a first chunk without choices, with the prompt's filter results",
         {"content": "Hi", "content_filter_results": {"hate": {"filtered": False}}},
-        [{"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}, ROLE, {"content": "Hi"}, "stop"],
+        [
+            {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]},
+            ROLE,
+            {"content": "Hi"},
+            "stop",
+        ],
         said("Hi"),
     ),
     Shape(
@@ -190,13 +219,22 @@ SHAPES = [
     Shape(
         "DeepSeek: reasoning in a field of its own is no part of the text",
         {"content": "4", "reasoning_content": "two and two"},
-        [{"content": None, "reasoning_content": "two and"}, {"reasoning_content": " two"}, {"content": "4"}, "stop"],
+        [
+            {"content": None, "reasoning_content": "two and"},
+            {"reasoning_content": " two"},
+            {"content": "4"},
+            "stop",
+        ],
         said("4"),
     ),
     Shape(
         "Mistral: content as a list of parts",
         {"content": [{"type": "text", "text": "Hello "}, {"type": "text", "text": "there"}]},
-        [{"content": [{"type": "text", "text": "Hello "}]}, {"content": [{"type": "text", "text": "there"}]}, "stop"],
+        [
+            {"content": [{"type": "text", "text": "Hello "}]},
+            {"content": [{"type": "text", "text": "there"}]},
+            "stop",
+        ],
         said("Hello there"),
     ),
     Shape(
@@ -234,9 +272,25 @@ SHAPES = [
         "vLLM: usage in every chunk, growing",
         {"content": "Hi you", "reasoning_content": None, "tool_calls": []},
         [
-            {"choices": [{"index": 0, "delta": ROLE}], "usage": {"prompt_tokens": 9, "completion_tokens": 0}},
-            {"choices": [{"index": 0, "delta": {"content": "Hi"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 2}},
-            {"choices": [{"index": 0, "delta": {"content": " you"}, "finish_reason": "stop", "stop_reason": None}], "usage": USED},
+            {
+                "choices": [{"index": 0, "delta": ROLE}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 0},
+            },
+            {
+                "choices": [{"index": 0, "delta": {"content": "Hi"}}],
+                "usage": {"prompt_tokens": 9, "completion_tokens": 2},
+            },
+            {
+                "choices": [
+                    {
+                        "index": 0,
+                        "delta": {"content": " you"},
+                        "finish_reason": "stop",
+                        "stop_reason": None,
+                    }
+                ],
+                "usage": USED,
+            },
         ],
         said("Hi you", usage=Usage(9, 4)),
         usage=USED,
@@ -254,7 +308,10 @@ SHAPES = [
     ),
     Shape(
         "Ollama: whole calls, all with index 0 and ids of their own, finish reason stop",
-        {"content": "", **calls(function("w", OSLO, id="a", index=0), function("w", LIMA, id="b", index=0))},
+        {
+            "content": "",
+            **calls(function("w", OSLO, id="a", index=0), function("w", LIMA, id="b", index=0)),
+        },
         [
             {**ROLE, **calls(function("w", OSLO, id="a", index=0, type=TYPE))},
             {**ROLE, **calls(function("w", LIMA, id="b", index=0, type=TYPE))},
@@ -265,7 +322,10 @@ SHAPES = [
     Shape(
         "Ollama: text, no usage unless asked",
         {"content": "Hi"},
-        [{**ROLE, "content": "Hi"}, {"choices": [{"index": 0, "delta": ROLE, "finish_reason": "stop"}]}],
+        [
+            {**ROLE, "content": "Hi"},
+            {"choices": [{"index": 0, "delta": ROLE, "finish_reason": "stop"}]},
+        ],
         said("Hi"),
     ),
     Shape(
@@ -273,7 +333,11 @@ SHAPES = [
         {"content": "Hi"},
         [
             {"content": "Hi"},
-            {"choices": [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}], "usage": USED, "stats": {}},
+            {
+                "choices": [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}],
+                "usage": USED,
+                "stats": {},
+            },
         ],
         said("Hi", usage=Usage(9, 4)),
         usage=USED,
@@ -288,7 +352,11 @@ SHAPES = [
     Shape(
         "a small server: null ids, all with index 0, told apart by name",
         {"content": None, **calls(function("f", OSLO, id=None), function("g", LIMA, id=None))},
-        [calls(function("f", OSLO, index=0, id=None)), calls(function("g", LIMA, index=0, id=None)), "stop"],
+        [
+            calls(function("f", OSLO, index=0, id=None)),
+            calls(function("g", LIMA, index=0, id=None)),
+            "stop",
+        ],
         said(None, ToolCall("call_0", "f", OSLO), ToolCall("call_1", "g", LIMA)),
     ),
     Shape(
@@ -319,8 +387,18 @@ SHAPES = [
     ),
     Shape(
         "a small server: null arguments",
-        {"content": None, "tool_calls": [{"id": "a", "function": {"name": "now", "arguments": None}}]},
-        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "now", "arguments": None}}]}, "stop"],
+        {
+            "content": None,
+            "tool_calls": [{"id": "a", "function": {"name": "now", "arguments": None}}],
+        },
+        [
+            {
+                "tool_calls": [
+                    {"index": 0, "id": "a", "function": {"name": "now", "arguments": None}}
+                ]
+            },
+            "stop",
+        ],
         said(None, ToolCall("a", "now", "")),
     ),
     Shape(
@@ -350,7 +428,10 @@ SHAPES = [
     Shape(
         "any: the last text comes with the finish reason",
         {"content": "Hi you"},
-        [{"content": "Hi"}, {"choices": [{"index": 0, "delta": {"content": " you"}, "finish_reason": "stop"}]}],
+        [
+            {"content": "Hi"},
+            {"choices": [{"index": 0, "delta": {"content": " you"}, "finish_reason": "stop"}]},
+        ],
         said("Hi you"),
     ),
     Shape(
@@ -378,7 +459,12 @@ SHAPES = [
     Shape(
         "OpenAI: a refusal",
         {"content": None, "refusal": "I can't help with that."},
-        [{"role": "assistant", "content": None, "refusal": ""}, {"refusal": "I can't help"}, {"refusal": " with that."}, "stop"],
+        [
+            {"role": "assistant", "content": None, "refusal": ""},
+            {"refusal": "I can't help"},
+            {"refusal": " with that."},
+            "stop",
+        ],
         ModelRefused,
     ),
     Shape(

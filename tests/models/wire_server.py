@@ -66,8 +66,7 @@ class WireServer:
         self.requests: list[Received] = []
         self.dropped_by_client = threading.Event()
         self._answers: deque[Answer] = deque()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Http(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
     @property
@@ -94,52 +93,65 @@ class WireServer:
         self._server.server_close()
         self._thread.join()
 
-    def _next(self) -> Answer:
+    def take(self, request: Received) -> Answer:
+        """The answer to a request."""
+        self.requests.append(request)
         return self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
 
-    def _handler(server) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - the handler has its own self
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                named = {name.lower(): value for name, value in self.headers.items()}
-                server.requests.append(Received(self.path, named, json.loads(body)))
-                answer = server._next()
-                time.sleep(answer.wait)
-                try:
-                    self._send(answer)
-                except (BrokenPipeError, ConnectionResetError):
-                    server.dropped_by_client.set()
-                    self.close_connection = True
+class _Handler(BaseHTTPRequestHandler):
+    """Hands each request to the server's owner and sends what that answers."""
 
-            def _send(self, answer: Answer) -> None:
-                self.send_response(answer.status)
-                for name, value in answer.headers.items():
-                    self.send_header(name, value)
-                if not answer.piece:
-                    extra = 100 if answer.drop else 0
-                    self.send_header("Content-Length", str(len(answer.body) + extra))
-                    self.end_headers()
-                    self.wfile.write(answer.body)
-                else:
-                    self.send_header("Transfer-Encoding", "chunked")
-                    self.end_headers()
-                    self._send_pieces(answer)
-                if answer.drop:
-                    self.wfile.flush()
-                    self.close_connection = True
-                    with contextlib.suppress(OSError):
-                        self.connection.shutdown(socket.SHUT_RDWR)
+    protocol_version = "HTTP/1.1"
+    server: _Http
 
-            def _send_pieces(self, answer: Answer) -> None:
-                for start in range(0, len(answer.body), answer.piece):
-                    part = answer.body[start : start + answer.piece]
-                    self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
-                if not answer.drop:
-                    self.wfile.write(b"0\r\n\r\n")
+    def do_POST(self) -> None:
+        """Answer one request."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        named = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.wire.take(Received(self.path, named, json.loads(body)))
+        time.sleep(answer.wait)
+        try:
+            self._send(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            self.server.wire.dropped_by_client.set()
+            self.close_connection = True
 
-            def log_message(self, *_: object) -> None:
-                """Keep quiet."""
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        (self._send_pieces if answer.piece else self._send_whole)(answer)
+        if answer.drop:
+            self.wfile.flush()
+            self.close_connection = True
+            with contextlib.suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
 
-        return Handler
+    def _send_whole(self, answer: Answer) -> None:
+        announced = len(answer.body) + (100 if answer.drop else 0)
+        self.send_header("Content-Length", str(announced))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def _send_pieces(self, answer: Answer) -> None:
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for start in range(0, len(answer.body), answer.piece):
+            part = answer.body[start : start + answer.piece]
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+        if not answer.drop:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+class _Http(ThreadingHTTPServer):
+    """The server, with its owner."""
+
+    daemon_threads = True
+
+    def __init__(self, wire: WireServer) -> None:
+        self.wire = wire
+        super().__init__(("127.0.0.1", 0), _Handler)
