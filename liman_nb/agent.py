@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -385,7 +385,7 @@ class Agent:
 
     def _card(self) -> AgentView:
         return AgentView(
-            self.name, self._workshop.graph, self._tree(None), recorded=datetime.now().astimezone()
+            self.name, self._workshop.graph, self._tree(None), recorded=datetime.now(UTC)
         )
 
     def __repr__(self) -> str:

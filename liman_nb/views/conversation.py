@@ -24,6 +24,8 @@ CALLS_LIMIT = 20
 _TEXT_CAP = 1_000
 
 _CALL_CAP = 2_000
+_TO_THE_SECOND = len("2026-11-30T14:49:20")
+"""Times are shown to the second; what ended within one is told in the order in which it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _entries(tree: Tree, turn: Turn) -> Iterator[Entry]:
     first = tree.executors[turn.executor]
     yield Entry(turn.number, "you", "user", first.started_at, value_text(first.input))
     branches = [e for e in _outside_calls(tree, first) if not _led_on(e)]
-    for executor in sorted(branches, key=lambda e: e.ended_at):
+    for executor in sorted(branches, key=lambda e: e.ended_at[:_TO_THE_SECOND]):
         yield from _end(tree, executor)
     if turn.cancelled:
         yield Entry(turn.number, "cancelled", "error", first.ended_at, visible(turn.cancelled))

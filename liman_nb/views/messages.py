@@ -32,6 +32,7 @@ TEXT_LIMIT = 100
 _TEXT_CAP = 1_000
 
 _CALL_CAP = 2_000
+_TITLE_CAP = 80
 _ROLES = {"user": "#58a6ff", "assistant": "#8b949e", "system": "#a371f7", "tool": "#d29922"}
 _BUBBLE = "padding:2px 0 2px 12px;margin:0 0 10px;border-left:3px solid"
 
@@ -205,8 +206,9 @@ def bubble(who: str, body: Markup, *, role: str) -> Markup:
 
 
 def call_html(call: ShownCall) -> Markup:
-    """A tool call, folded under its tool's name."""
-    title = f"tool {one_line(call.name)}"
+    """A tool call, folded under one line that says what it came to."""
+    answer = "" if call.result is None else f" → {one_line(call.result, _TITLE_CAP)}"
+    title = f"tool {one_line(call.name)}({one_line(call.arguments, _TITLE_CAP)}){answer}"
     arguments = text_block(_pretty(call.arguments), mono=True)
     result = (
         tag("div", "no result", style=SMALL)

@@ -32,7 +32,7 @@ HTML_LIMIT = 150
 _ERROR_CAP = 200
 _COLUMNS = "grid-template-columns:minmax(0,1fr) 104px 80px 72px 64px;gap:0 8px"
 _NUMBER = "text-align:right"
-_MARKER = 16  # pixels that a browser's triangle takes, about
+_MARKER = 14  # pixels that a browser's triangle takes, about
 _ROW = f"display:inline-grid;{_COLUMNS};width:calc(100% - {_MARKER + 4}px);vertical-align:top"
 _HEAD = f"display:grid;{_COLUMNS};{SMALL};padding:0 4px 4px {_MARKER}px"
 
@@ -138,7 +138,7 @@ def _cells(row: TreeRow) -> Iterator[Markup]:
     *levels, is_last = row.branches[1:] or (None,)
     guides = "".join("   " if level else "│  " for level in levels)
     guide = "" if is_last is None else guides + ("└─ " if is_last else "├─ ")
-    name = join(tag("span", guide, style=f"{MONO};white-space:pre;opacity:.6"), row.node)
+    name = join(tag("span", guide, style=f"{MONO};white-space:pre;opacity:.8"), row.node)
     clipped = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
     yield tag("span", name, style=clipped)
     yield tag("span", status_chip(row.status, is_small=True))

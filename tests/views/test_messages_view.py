@@ -129,7 +129,8 @@ def test_the_html_folds_calls_with_arguments_and_result():
 
     assert problems(html) == []
     assert html.count("<details") == 1
-    assert 'tool get_orderarguments{\n  "order": "A-1042"\n}result' in text_of(html)
+    assert 'tool get_order({"order": "A-1042"}) → {"order":"A-1042",' in text_of(html)
+    assert 'arguments{\n  "order": "A-1042"\n}result' in text_of(html)
 
 
 def test_arguments_that_are_no_json_are_shown_as_written():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from html_check import images_of, problems, text_of
 from view_examples import Play, refund_done, refund_graph, refund_play
 
@@ -104,6 +105,26 @@ def test_a_conversation_has_the_ends_of_each_turn():
     ]
 
 
+@pytest.mark.parametrize(
+    ("first_ended", "order"),
+    [("2026-11-30T14:00:09.9Z", ["one", "two"]), ("2026-11-30T14:00:10.1Z", ["two", "one"])],
+)
+def test_ends_are_told_as_they_came_to_the_second_that_is_shown(first_ended, order):
+    """Within a second, branches are told in the order in which they began."""
+    specs = "kind: FunctionNode\nname: {}\nfunc: f\nnodes: {}\n---\n"
+    text = (
+        specs.format("fork", "[one, two]") + specs.format("one", "[]") + specs.format("two", "[]")
+    )
+    play = Play(load_graph(text, start_node="fork", supplied_functions=["f"])).turn("hi")
+    play.run("fork", 1, ("one", "fired", {}, ""), ("two", "fired", {}, ""))
+    play.run("one", 1).run("two", 2)
+    ended = {"one": first_ended, "two": "2026-11-30T14:00:09.1Z"}
+    for executor in play.tree.executors.values():
+        executor.ended_at = ended.get(executor.node, executor.ended_at)
+
+    assert [entry.who for entry in conversation(play.tree).entries] == ["you", *order]
+
+
 def test_tool_calls_are_folded_under_the_answer_they_led_to():
     """With arguments and results, failed ones too."""
     specs = "kind: LLMNode\nname: chat\ntools: [look]\n---\n"
@@ -118,7 +139,9 @@ def test_tool_calls_are_folded_under_the_answer_they_led_to():
         ("look", '{"a": 1}', "found"),
         ("look", "{}", "ToolError: nothing there"),
     ]
-    assert "tool look" in text_of(conversation(play.tree).html())
+    shown = text_of(conversation(play.tree).html())
+    assert 'tool look({"a": 1}) → found' in shown
+    assert "tool look({}) → ToolError: nothing there" in shown
 
 
 def test_failures_and_cancelled_turns_are_part_of_the_conversation():
