@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from liman_nb.specs.conditions import View as View
     from liman_nb.state.disk.storage import DiskCacheStateStorage as DiskCacheStateStorage
     from liman_nb.state.memory import InMemoryStateStorage as InMemoryStateStorage
+    from liman_nb.state.redis.storage import RedisStateStorage as RedisStateStorage
     from liman_nb.state.states import ExecutorState as ExecutorState
     from liman_nb.state.states import NodeActorState as NodeActorState
     from liman_nb.state.storage import StateStorage as StateStorage
@@ -50,6 +51,7 @@ _HOMES = {
     "NodeActor": "engine.tree",
     "NodeActorState": "state.states",
     "OpenAILLM": "models.openai_chat",
+    "RedisStateStorage": "state.redis.storage",
     "Reply": "models.llm",
     "Request": "models.llm",
     "ScriptedLLM": "models.scripted",

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, TypeVar
 
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.events import Event, Listener
+from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import OnOpenTurn, Session
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
 from liman_nb.portal import Portal
-from liman_nb.result import ExecutorInput, StepResult, entry_of, result_of
+from liman_nb.reception import Call, Reception, checked_context
+from liman_nb.result import StepResult, result_of
 from liman_nb.state.storage import StateStorage
+from liman_nb.views.bundles import View
 from liman_nb.views.graph_view import GraphView
 from liman_nb.views.messages import MessagesView
-from liman_nb.views.record import AgentView
+from liman_nb.views.record import AgentView, UnreadableView
 from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
 from liman_nb.views.yields import YieldsView
 from liman_nb.workshop import Parts, Problems, Workshop
+
+T = TypeVar("T")
 
 
 class Agent:
@@ -90,7 +96,7 @@ class Agent:
             name=name,
         )
         self._workshop = Workshop(parts, self._emit, lambda: bool(self._listeners))
-        self._session_id = None if session_id is None else _text_id(session_id)
+        self._reception = Reception(self._workshop, session_id)
         self._on_open_turn: OnOpenTurn = on_open_turn
         self._listeners: list[Listener] = []
         self._portal = Portal()
@@ -106,7 +112,8 @@ class Agent:
     @property
     def session_id(self) -> str | None:
         """The opened session; ``None`` before a first turn that names none."""
-        return self._session_id
+        opened = self._reception.opened
+        return opened.id if opened else None
 
     @property
     def state_storage(self) -> StateStorage:
@@ -119,7 +126,9 @@ class Agent:
         return self._last
 
     def reload(self) -> Agent:
-        """Read the specs again; sessions stay as they are. On an error the old graph stays.
+        """Read the specs again, for the turns that are asked for from now on.
+
+        Sessions and models stay as they are. On an error the old graph stays.
 
         Raises:
             SpecError: as for the constructor.
@@ -155,12 +164,10 @@ class Agent:
             OpenTurn: the session's last turn was interrupted; the message shows both ways on.
             SetupError: there is no language model; the message says what to run.
             SpecError: a function that the specs name cannot be found or used.
-            UsageError: an input of another kind.
+            UsageError: an input of another kind, or a call from within a turn of the same session.
             StorageError: the storage cannot be read or written, or the input not stored.
         """
-        session, entry, given = await self._addressed(value, session_id)
-        number = await session.step(entry, given, _checked(context), self._on_open_turn)
-        return self._ended(session, number)
+        return await self._taken(await self._reception.called(value, session_id, context))
 
     async def mesh_call(
         self,
@@ -181,13 +188,8 @@ class Agent:
             UsageError: no such node.
             LimanError: as for :meth:`step`.
         """
-        session = await self._opened(session_id)
-        entry = self._workshop.node(node).name
-        given = input_data
-        if isinstance(given, Mapping) and set(given) == {"message"}:
-            given = given["message"]
-        number = await session.step(entry, given, _checked(context), self._on_open_turn)
-        return self._ended(session, number)
+        call = await self._reception.called_at(node, input_data, session_id, context)
+        return await self._taken(call)
 
     async def stream(
         self,
@@ -196,7 +198,7 @@ class Agent:
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[Event]:
-        """Run one turn and pass on what happens as it happens, tokens included.
+        """Run one turn and pass on what happens in it as it happens, tokens included.
 
         Leaving the loop early stops the turn. The result is :attr:`last_result`.
 
@@ -204,25 +206,22 @@ class Agent:
             LimanError: as for :meth:`step`, after the events.
         """
         events: asyncio.Queue[Event | None] = asyncio.Queue()
-        session, _, _ = await self._addressed(value, session_id)
-        mine = session.tree.session_id
 
-        def listen(event: Event) -> None:
-            if event.session_id == mine:
-                events.put_nowait(event)
+        def tell(event: Event) -> None:
+            events.put_nowait(event)
+            self._emit(event)
 
-        work = asyncio.create_task(self.step(value, session_id=session_id, context=context))
+        call = await self._reception.called(value, session_id, context)
+        own = replace(call.runtime, emit=tell, listened=lambda: True)
+        work = asyncio.create_task(self._taken(replace(call, runtime=own)))
         work.add_done_callback(lambda _: events.put_nowait(None))
-        self._listeners.append(listen)
         try:
             while (event := await events.get()) is not None:
                 yield event
             await work
         finally:
-            self._listeners.remove(listen)
-            if not work.done():
-                work.cancel()
-                await asyncio.wait([work])
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def resume(
         self,
@@ -242,13 +241,15 @@ class Agent:
             SpecChanged: the turn was begun with other specs.
             LimanError: as for :meth:`step`.
         """
-        session = await self._opened(session_id)
-        return self._ended(session, await session.resume(_checked(context)))
+        checked = checked_context(context)
+        runtime, session = await self._reception.ready(session_id)
+        number = await session.resume(runtime, checked)
+        return self._ended(runtime, session, number)
 
     async def abandon(self, *, session_id: str | None = None) -> None:
         """Close an interrupted turn without finishing it; nothing happens when none is open."""
-        session = await self._opened(session_id)
-        await session.abandon("given up by the caller")
+        runtime, session = await self._reception.ready(session_id)
+        await session.abandon(runtime, "given up by the caller")
 
     def stop(self, *, session_id: str | None = None) -> bool:
         """End the turn under way within a second, from any thread; whether there was one.
@@ -256,7 +257,7 @@ class Agent:
         What was committed stays. A synchronous function that still runs in its thread cannot be
         stopped: what it returns is discarded.
         """
-        session = self._workshop.sessions.opened(session_id or self._session_id)
+        session = self._reception.running(session_id)
         return session is not None and session.stop()
 
     def run_sync(
@@ -270,15 +271,17 @@ class Agent:
 
         Raises:
             LimanError: as for :meth:`step`.
+            UsageError: also for a session of which a turn runs on the event loop of this thread,
+                since that loop could not go on while this call waits.
         """
+        self._reception.refuse_blocking(value, session_id)
         return self._portal.run(self.step(value, session_id=session_id, context=context))
 
     # ── sessions ─────────────────────────────────────────────────────────────────────────────────
 
     def new_session(self, session_id: str | None = None) -> str:
         """Go on with another session from the next turn; its id, a new one when none is given."""
-        self._session_id = _text_id(session_id or uuid4().hex[:16])
-        return self._session_id
+        return self._reception.new_session(session_id).id
 
     async def open(self, session_id: str) -> Agent:
         """Open a stored session, for reading and for the turns to come. Runs nothing.
@@ -286,27 +289,18 @@ class Agent:
         Raises:
             StorageError: the storage cannot be read.
         """
-        await self._opened(session_id)
+        await self._reception.session(session_id)
         return self
 
-    async def _opened(self, session_id: str | None) -> Session:
-        if session_id is not None:
-            self._session_id = _text_id(session_id)
-        self._workshop.prepare()
-        return await self._workshop.sessions.open(self._session_id or self.new_session())
+    async def _taken(self, call: Call) -> StepResult:
+        """The result of a turn that is taken now."""
+        number = await call.session.step(
+            call.runtime, call.entry, call.given, call.context, self._on_open_turn
+        )
+        return self._ended(call.runtime, call.session, number)
 
-    async def _addressed(self, value: Any, session_id: str | None) -> tuple[Session, str, Any]:
-        """The session, the entry node and the input that a caller's value means."""
-        if not isinstance(value, ExecutorInput):
-            return await self._opened(session_id), self._workshop.graph.entry, value
-        self._workshop.prepare()
-        session = await self._workshop.sessions.by_execution_id(str(value.execution_id))
-        self._session_id = session.tree.session_id
-        entry = entry_of(self._workshop.graph, session.tree, value)
-        return session, entry, value.node_input
-
-    def _ended(self, session: Session, number: int) -> StepResult:
-        result = result_of(self.name, self._workshop.graph, session.tree, number)
+    def _ended(self, runtime: Runtime, session: Session, number: int) -> StepResult:
+        result = result_of(self.name, runtime.graph, session.tree, number)
         self._last = result
         if result.status == "failed":
             raise result.failure()
@@ -317,11 +311,12 @@ class Agent:
     @property
     def graph(self) -> GraphView:
         """The graph, with the opened session's latest statuses and outcomes."""
-        return GraphView(self._workshop.graph, self._tree(None))
+        graph = self._workshop.graph
+        return self._read(None, lambda tree, running: GraphView(graph, tree, running))
 
     def tree(self, *, session_id: str | None = None) -> TreeView:
         """The executor tree of a session."""
-        return TreeView(self._tree(session_id))
+        return self._read(session_id, TreeView)
 
     def messages(self, node: str, *, session_id: str | None = None) -> MessagesView:
         """The message history of an LLM node.
@@ -330,16 +325,21 @@ class Agent:
             UsageError: no such node.
         """
         name = self._workshop.node(node).name
-        actor = self._tree(session_id).actors.get(name)
-        return MessagesView(name, actor.messages if actor else [])
+
+        def view(tree: Tree, _: Collection[str]) -> MessagesView:
+            actor = tree.actors.get(name)
+            return MessagesView(name, actor.messages if actor else [])
+
+        return self._read(session_id, view)
 
     def yields(self, *, session_id: str | None = None) -> YieldsView:
         """The latest structured output of each node that declares one."""
-        return YieldsView(self._workshop.graph, self._tree(session_id))
+        graph = self._workshop.graph
+        return self._read(session_id, lambda tree, _: YieldsView(graph, tree))
 
     def transitions(self, *, session_id: str | None = None) -> TransitionsView:
         """Every edge considered: its condition, the values it read, its outcome, and why."""
-        return TransitionsView(self._tree(session_id))
+        return self._read(session_id, lambda tree, _: TransitionsView(tree))
 
     def requests(self, node: str, *, session_id: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The exact requests sent to an LLM node's model by this object, oldest first.
@@ -350,17 +350,18 @@ class Agent:
             UsageError: no such node.
         """
         name = self._workshop.node(node).name
-        return self._workshop.requests.of(self._tree(session_id).session_id, name)
+        known = self._reception.known(session_id)
+        return self._workshop.requests.of(known.root, name) if known else []
 
-    def _tree(self, session_id: str | None) -> Tree:
-        """A session's tree: of the opened one, or loaded for the purpose."""
-        wanted = session_id or self._session_id
-        if wanted is None:
-            return Tree("", "")
-        session = self._workshop.sessions.opened(wanted)
+    def _read(self, session_id: str | None, make: Callable[[Tree, Collection[str]], T]) -> T:
+        """Something made of a session: of the opened one, or of one loaded for the purpose."""
+        known = self._reception.known(session_id)
+        if known is None:
+            return make(Tree("", ""), ())
+        session = self._workshop.sessions.opened(known.root)
         if session is None:
-            session = self._portal.run(self._workshop.sessions.open(wanted))
-        return session.tree
+            session = self._portal.run(self._workshop.sessions.open(known.id, known.root))
+        return session.read(make)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with every event of every turn; returns what ends that.
@@ -376,17 +377,25 @@ class Agent:
             try:
                 listener(event)
             except Exception as error:  # noqa: BLE001 - a turn never depends on who listens
-                warnings.warn(
-                    f"a listener failed on {event.kind}: {type(error).__name__}: {error}",
-                    stacklevel=2,
-                )
+                with contextlib.suppress(Warning):  # where warnings are errors
+                    warnings.warn(
+                        f"a listener failed on {event.kind}: {type(error).__name__}: {error}",
+                        stacklevel=2,
+                    )
 
     # ── shown in a cell ──────────────────────────────────────────────────────────────────────────
 
-    def _card(self) -> AgentView:
-        return AgentView(
-            self.name, self._workshop.graph, self._tree(None), recorded=datetime.now(UTC)
-        )
+    def _card(self) -> View:
+        graph = self._workshop.graph
+        now = datetime.now(UTC)
+
+        def view(tree: Tree, running: Collection[str]) -> View:
+            return AgentView(self.name, graph, tree, recorded=now, running=running)
+
+        try:
+            return self._read(None, view)
+        except Exception as error:  # noqa: BLE001 - a storage may raise anything, a repr nothing
+            return UnreadableView(self.name, graph, f"{type(error).__name__}: {error}")
 
     def __repr__(self) -> str:
         return repr(self._card())
@@ -402,23 +411,6 @@ def _one_source(specs: Any, specs_dir: str | Path | None) -> Any:
             "Agent(specs='''kind: LLMNode …''')"
         )
     return specs if specs_dir is None else Path(specs_dir)
-
-
-def _checked(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    if context is None:
-        return {}
-    if not isinstance(context, Mapping) or not all(isinstance(key, str) for key in context):
-        raise UsageError(
-            f"context must be a mapping with text keys such as {{'user_id': …}}, not a "
-            f"{type(context).__name__}"
-        )
-    return context
-
-
-def _text_id(session_id: str) -> str:
-    if not isinstance(session_id, str):
-        raise UsageError(f"a session_id is a text, not a {type(session_id).__name__}")
-    return session_id
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

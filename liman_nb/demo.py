@@ -31,10 +31,13 @@ def run_demo() -> int:
         The exit status.
 
     Raises:
-        SetupError: the model cannot be fetched.
+        SetupError: the model's runtime is missing, or it cannot be fetched.
     """
     from liman_nb.models.fetch import fetch_model, progress_bar
+    from liman_nb.models.local import local_runtime_installed
 
+    if not local_runtime_installed():
+        raise SetupError('the local model needs its runtime: run `pip install "liman_nb[local]"`')
     with progress_bar() as on_progress:
         fetch_model(on_progress=on_progress)
     session = f"demo-{uuid4().hex[:8]}"
@@ -44,9 +47,17 @@ def run_demo() -> int:
         status = _run("liman_nb", *command, "--model", "local")
         if status:
             return status
+    say(f"\nwhat was stored, read by this third process:\n{_remembered(session)}")
     if has_screen() and find_spec("jupyterlab"):
         return open_lab(Path("liman_nb_notebooks"))
     return 0
+
+
+def _remembered(session: str) -> str:
+    """The message history that the two processes left behind."""
+    from liman_nb.agent import Agent
+
+    return str(Agent(examples() / "specs" / "hello", session_id=session).messages("chat"))
 
 
 def open_lab(folder: Path) -> int:

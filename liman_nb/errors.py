@@ -33,9 +33,20 @@ from typing import Any, Literal
 class LimanError(Exception):
     """Base of every error of this package."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As a copy of itself: an error comes back from another process with all it carries."""
+        return _remade, (type(self), self.args, self.__dict__)
+
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback: the message says what to do, and where."""
         return [f"{type(self).__name__}: {self}"]
+
+
+def _remade(kind: type[LimanError], args: tuple[Any, ...], carried: dict[str, Any]) -> LimanError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(carried)
+    return error
 
 
 # ── specs ────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from liman_nb.engine.tree import Executor, Status, Tree, Turn
 from liman_nb.errors import TurnFailed, UsageError
 from liman_nb.models.llm import Usage
 from liman_nb.specs.graph import Graph
+from liman_nb.state.json_values import copied
 from liman_nb.state.rows import ErrorRecord
 from liman_nb.views.record import ResultView
 from liman_nb.views.tree_view import TreeView
@@ -184,8 +185,8 @@ def result_of(agent: str, graph: Graph, session: Tree, number: int) -> StepResul
         turn=number,
         entry=top.node,
         status=top.status,
-        outputs=tuple((e.node, e.output) for e in executors if _is_end(tree, e)),
-        yields={e.node: e.output for e in executors if _has_yields(graph, e)},
+        outputs=tuple((e.node, copied(e.output)) for e in executors if _is_end(tree, e)),
+        yields={e.node: copied(e.output) for e in executors if _has_yields(graph, e)},
         errors=tuple(_failure(tree, e) for e in executors if e.error is not None),
         pending=(),
         usage=Usage(
@@ -215,13 +216,11 @@ def _below(tree: Tree, top: Executor) -> Iterator[Executor]:
 
 def _is_end(tree: Tree, executor: Executor) -> bool:
     """Whether a branch of the turn ended here with a value. Tool calls are no branches."""
-    if (
-        executor.status != "completed"
-        or executor.error is not None
-        or _answers_a_call(tree, executor)
-    ):
+    if executor.status != "completed" or executor.error is not None:
         return False
-    return not any(tree.executors[c].parent_run == executor.runs for c in executor.children)
+    if any(tree.executors[c].parent_run == executor.runs for c in executor.children):
+        return False
+    return not _answers_a_call(tree, executor)
 
 
 def _answers_a_call(tree: Tree, executor: Executor) -> bool:
@@ -240,5 +239,6 @@ def _has_yields(graph: Graph, executor: Executor) -> bool:
 
 def _failure(tree: Tree, executor: Executor) -> NodeFailure:
     assert executor.error is not None, "only failed runs are asked for"
-    handled = executor.status != "failed" or _answers_a_call(tree, executor)
+    reacted = any(t.outcome == "fired" for t in executor.transitions)
+    handled = reacted or executor.status != "failed" or _answers_a_call(tree, executor)
     return NodeFailure(executor.node, executor.error, handled)

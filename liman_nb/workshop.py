@@ -6,13 +6,14 @@ the first turn; the storage is opened by the first session.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from liman_nb.engine.bounds import Bounds
-from liman_nb.engine.callables import Callables, find_callables
+from liman_nb.engine.callables import find_callables
 from liman_nb.engine.events import Event
 from liman_nb.engine.loading import project
 from liman_nb.engine.requests import RequestLog
@@ -82,46 +83,57 @@ class Workshop:
     ) -> None:
         self._parts = parts
         self._emit, self._listened = emit, listened
-        self._prepared = False
-        self._models: dict[str, LLM] = {}
+        self._lock = threading.RLock()  # importing a module may use the agent
+        self._runtime: Runtime | None = None
+        self._chosen: dict[str | None, LLM] = {}
         self._supplied = [_supplied(tool) for tool in parts.tools]
         self._resolver = Resolver(_all_functions(parts), parts.allow_imports)
         self.requests = RequestLog()
         self.graph = self._loaded()
         self.storage = _storage(parts.state_storage)
         self.name = parts.name or _name_of(parts.source) or self.graph.entry
-        self.sessions = Sessions(self._runtime(Callables()), self.name)
+        self.sessions = Sessions(self.storage, self.name)
 
     def load(self) -> None:
-        """Read the specs again. On an error everything stays as it was.
+        """Read the specs again, for the turns to come. On an error everything stays as it was.
 
         Raises:
             SpecError: the specs do not make a graph.
         """
-        self.graph = self._loaded()
-        self._prepared = False
-        self.sessions.use(self._runtime(Callables()))
+        graph = self._loaded()
+        with self._lock:
+            self.graph, self._runtime = graph, None
 
     def check(self) -> Problems:
         """Every finding about the specs as they are now."""
         return Problems(check_specs(self._parts.source, **self._linked_with()))
 
-    def prepare(self) -> None:
-        """Find the functions and choose the models that the graph needs.
+    def prepare(self) -> Runtime:
+        """What a turn runs with: the graph, its functions and its models. Made once per loading.
 
         Raises:
             SpecError: functions that cannot be found or used, or a graph that cannot run.
             SetupError: a node needs a model and there is none.
             UsageError: something that is no model was passed as one.
         """
-        if self._prepared:
-            return
-        if problems := unrunnable(self.graph):
+        with self._lock:
+            if self._runtime is None:
+                self._runtime = self._prepared(self.graph)
+            return self._runtime
+
+    def _prepared(self, graph: Graph) -> Runtime:
+        if problems := unrunnable(graph):
             raise SpecError(problems)
-        callables = find_callables(self.graph, self._resolver)
-        self._models = self._chosen_models()
-        self.sessions.use(self._runtime(callables))
-        self._prepared = True
+        return Runtime(
+            graph=graph,
+            storage=self.storage,
+            bounds=self._parts.bounds,
+            callables=find_callables(graph, self._resolver),
+            models=self._models(graph),
+            requests=self.requests,
+            emit=self._emit,
+            listened=self._listened,
+        )
 
     def node(self, name: str) -> Node:
         """A node by its name.
@@ -147,29 +159,22 @@ class Workshop:
             "allow_imports": self._parts.allow_imports,
         }
 
-    def _runtime(self, callables: Callables) -> Runtime:
-        return Runtime(
-            graph=self.graph,
-            storage=self.storage,
-            bounds=self._parts.bounds,
-            callables=callables,
-            models=self._models,
-            requests=self.requests,
-            emit=self._emit,
-            listened=self._listened,
-        )
-
-    def _chosen_models(self) -> dict[str, LLM]:
+    def _models(self, graph: Graph) -> dict[str, LLM]:
         """The model of each LLM node: its own, the agent's, or this machine's."""
-        own, common = self._parts.llms, self._parts.llm
-        for name in own:
+        for name in self._parts.llms:
             self.node(name)
-        needing = [n for n, node in self.graph.nodes.items() if node.kind == "LLMNode"]
-        shared = None
-        if any(name not in own for name in needing):
-            shared = default_llm() if common is None else as_llm(common)
-        chosen = {name: as_llm(own[name]) if name in own else shared for name in needing}
-        return {name: llm for name, llm in chosen.items() if llm is not None}
+        return {n: self._model(n) for n, node in graph.nodes.items() if node.kind == "LLMNode"}
+
+    def _model(self, node: str) -> LLM:
+        """Chosen once: specs that are loaded again start no script anew, and no second client."""
+        own, common = self._parts.llms, self._parts.llm
+        key = node if node in own else None
+        if key not in self._chosen:
+            if node in own:
+                self._chosen[key] = as_llm(own[node])
+            else:
+                self._chosen[key] = default_llm() if common is None else as_llm(common)
+        return self._chosen[key]
 
 
 def _supplied(tool: Function) -> SuppliedTool:

@@ -12,14 +12,14 @@ import liman_nb
 PACKAGE = Path(liman_nb.__file__).parent
 
 LAYERS = [
-    {"errors"},
+    {"errors", "per_loop"},
     {"specs"},
     {"state"},
     {"models"},
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "workshop", "portal", "agent"},
+    {"result", "workshop", "portal", "reception", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""
@@ -29,6 +29,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 HEAVY = {
     "openai": {"models"},
     "diskcache": {"state"},
+    "redis": {"state"},
     "matplotlib": {"views"},
     "pygraphviz": {"views"},
     "networkx": {"specs", "views"},

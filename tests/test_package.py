@@ -42,6 +42,7 @@ CORE = {
 
 BESIDE_CORE = {
     "xllamacpp": "the extra `local`",
+    "redis": "the extra `redis`",
     "IPython": "a notebook's kernel has it",
     "pydantic_core": "a part of pydantic, which has its error classes",
     "pytest": "only in `liman_nb.testing`, for users' own test suites",
@@ -107,8 +108,9 @@ def test_the_extras(written):
     extras = written["project"]["optional-dependencies"]
     assert names(extras["lab"]) == ["jupyterlab"]
     assert names(extras["local"]) == ["xllamacpp"]
+    assert names(extras["redis"]) == ["redis"]
     assert {"pytest", "pytest-asyncio", "hypothesis", "nbval"} <= set(names(extras["test"]))
-    assert extras["dev"][0] == "liman_nb[lab,local,test]"
+    assert extras["dev"][0] == "liman_nb[lab,local,redis,test]"
     assert {"ruff", "mypy"} <= set(names(extras["dev"]))
 
 

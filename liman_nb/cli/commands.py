@@ -227,7 +227,7 @@ def ask(  # noqa: PLR0913 - each is one option
         specs,
         functions,
         tools,
-        llm=_model(model),
+        llm=model,
         session_id=session,
         language=language,
         on_open_turn=open_turn.value if open_turn else "ask",
@@ -271,14 +271,6 @@ def _read_context(file: Path | None) -> dict[str, Any]:
     if not isinstance(context, dict):
         raise UsageError(f'--context {file}: this must be a JSON object, such as {{"user_id": 1}}')
     return context
-
-
-def _model(name: str | None) -> Any:
-    if name is None or not (name == "local" or name.endswith(".gguf")):
-        return name
-    from liman_nb.models.local import LocalLLM
-
-    return LocalLLM() if name == "local" else LocalLLM(Path(name))
 
 
 # ── notebooks and the model ──────────────────────────────────────────────────────────────────────

@@ -18,12 +18,11 @@ How an executor's status moves (`runnable` means it is in ``tree.idle``)::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from liman_nb.engine.ids import call_position, child_id, turn_id
 from liman_nb.engine.messages import as_text, heard, said, tool_results
-from liman_nb.engine.tree import ENDED, Executor, NodeActor, Status, Tree, Turn
+from liman_nb.engine.tree import ENDED, Changes, Executor, NodeActor, Tree, Turn
 from liman_nb.errors import EngineError
 from liman_nb.specs.json_text import JsonProblem, read_json
 from liman_nb.state.rows import CancelRow, ChildRecord, ErrorRecord, RunRow, TurnRow
@@ -33,21 +32,6 @@ UNKNOWN_TOOL = "UnknownTool"
 """Node type of a call that names no tool of its caller. Such a call has no actor."""
 
 
-@dataclass(slots=True)
-class Changes:
-    """What a row changed.
-
-    Attributes:
-        created: ids of new executors, in order.
-        touched: ids of changed executors, the one that ran first, then its ancestors upwards.
-        actors: names of the nodes whose actor changed.
-    """
-
-    created: list[str] = field(default_factory=list)
-    touched: list[str] = field(default_factory=list)
-    actors: list[str] = field(default_factory=list)
-
-
 def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
     """Change the tree as the row says.
 
@@ -55,10 +39,13 @@ def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
         tree: changed in place.
         row: the row with number ``tree.seq``.
 
+    Returns:
+        What changed, and what was unsaved before.
+
     Raises:
         EngineError: the row does not fit the tree.
     """
-    changes = Changes()
+    changes, tree.unsaved = tree.unsaved, Changes()
     if isinstance(row, TurnRow):
         _turn(tree, row, changes)
     elif isinstance(row, RunRow):
@@ -121,7 +108,7 @@ def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
     if executor.node_type == "LLMNode":
         turn.llm_runs[executor.node] = turn.llm_runs.get(executor.node, 0) + 1
     if executor.node_type != UNKNOWN_TOOL:
-        changes.actors.append(executor.node)
+        changes.actors[executor.node] = executor.id
         _remember(tree, executor, row)
     changes.touched.append(executor.id)
     _record(executor, row)
@@ -209,11 +196,11 @@ def _ended(tree: Tree, executor: Executor, changes: Changes) -> None:
             return
         parent.status = "failed" if parent.failed_children else "completed"
         if parent.id == tree.root:
-            _mirror(parent, executor)
+            mirror(parent, executor)
         executor = parent
 
 
-def _mirror(root: Executor, turn: Executor) -> None:
+def mirror(root: Executor, turn: Executor) -> None:
     """The root shows the latest turn."""
     root.status, root.output, root.error = turn.status, turn.output, turn.error
     root.ended_at = turn.ended_at
@@ -228,6 +215,8 @@ def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
     if actor is None:
         actor = NodeActor.create_or_restore(tree.root, executor.node, executor.node_type, None)
         tree.actors[executor.node] = actor
+    if actor.node_type != executor.node_type:
+        _become(actor, executor.node_type)
     if actor.node_type == "LLMNode":
         actor.messages += heard(tree, executor)
         if row.error is None:
@@ -239,6 +228,11 @@ def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
         actor.extras = row.state
     actor.runs += 1
     actor.has_error = row.error is not None
+
+
+def _become(actor: NodeActor, node_type: str) -> None:
+    """The specs made another kind of the node: it keeps what every kind has, its extras."""
+    actor.node_type, actor.messages, actor.last_call = node_type, [], None
 
 
 def _last_call(tree: Tree, actor: NodeActor, executor: Executor, row: RunRow) -> None:
@@ -262,17 +256,28 @@ def _is_later_call(one: Executor, other: Executor) -> bool:
 
 
 def _cancel(tree: Tree, row: CancelRow, changes: Changes) -> None:
-    turn = tree.turns[-1]
-    turn.cancelled = row.reason or "cancelled"
-    for executor in _open(tree, turn.executor):
-        if executor.calls:
-            tree.actors[executor.node].messages += tool_results(tree, executor)
-            changes.actors.append(executor.node)
-        _close(executor, "cancelled", row.at)
-        changes.touched.append(executor.id)
+    tree.turns[-1].cancelled = row.reason or "cancelled"
     root = tree.executors[tree.root]
-    _close(root, "cancelled", row.at)
+    _close(root, row.at)
+    close_below(tree, changes)
     changes.touched.append(root.id)
+
+
+def close_below(tree: Tree, changes: Changes) -> None:
+    """Cancel what is open below a root that is cancelled.
+
+    Everything here follows from the root, so a cancellation of which no more was saved than the
+    root ends as any other. A history is closed once: its last message tells whether it is.
+    """
+    at = tree.executors[tree.root].ended_at
+    for executor in _open(tree, tree.turns[-1].executor):
+        if executor.calls:
+            messages = tree.actors[executor.node].messages
+            if "tool_calls" in messages[-1]:
+                messages += tool_results(tree, executor)
+            changes.actors[executor.node] = executor.id
+        _close(executor, at)
+        changes.touched.append(executor.id)
     tree.idle.clear()
     tree.held.clear()
 
@@ -282,12 +287,12 @@ def _open(tree: Tree, top: str) -> list[Executor]:
     found, stack = [], [top]
     while stack:
         executor = tree.executors[stack.pop()]
+        stack.extend(executor.children)
         if executor.status not in ENDED:
             found.append(executor)
-            stack.extend(executor.children)
     return found[::-1]
 
 
-def _close(executor: Executor, status: Status, at: str) -> None:
-    executor.status, executor.calls, executor.ended_at = status, (), at
+def _close(executor: Executor, at: str) -> None:
+    executor.status, executor.calls, executor.ended_at = "cancelled", (), at
     executor.open_children = 0

@@ -11,10 +11,12 @@ from functools import partial
 
 from liman_nb.engine.decide import RunResult, exceeded, run_row, runnable
 from liman_nb.engine.events import Event
+from liman_nb.engine.inside import begin_run, waiting_turns
 from liman_nb.engine.perform import perform
 from liman_nb.engine.run import CallTime, NodeRun, Runtime, stamp
 from liman_nb.engine.tree import Tree
-from liman_nb.errors import BoundExceeded, EngineError
+from liman_nb.errors import BoundExceeded, EngineError, NodeError
+from liman_nb.state.json_values import copied
 from liman_nb.state.rows import RunRow
 
 GRACE = 0.5
@@ -45,6 +47,12 @@ class Drive:
         self._ended: list[tuple[str, RunResult]] = []
         self._wake = asyncio.Event()
         self._defect: BaseException | None = None
+        self._waiting = waiting_turns() | {self}
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of the executors that run at this moment."""
+        return tuple(self._running)
 
     async def run(self) -> None:
         """Run until nothing may run any more.
@@ -55,21 +63,22 @@ class Drive:
             EngineError: a defect of this package.
         """
         seconds = self._runtime.bounds.seconds
+        scope = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds):
+            async with scope:
                 await self._loop()
         except TimeoutError:
+            if seconds is None or not scope.expired():
+                raise  # the storage's own
             await self._cancel_running()
-            await self._fail_the_rest(seconds or 0)
+            await self._fail_the_rest(seconds)
         finally:
             await self._cancel_running()
 
     async def _loop(self) -> None:
         while True:
-            alone = self._start()
-            if alone is not None:
-                self._ended.append((alone, await self._perform(alone, under_way=0)))
-            elif not self._ended:
+            self._start()
+            if not self._ended:
                 if not self._running:
                     return
                 self._wake.clear()
@@ -78,34 +87,42 @@ class Drive:
                 raise EngineError("a node run could not be performed") from self._defect
             await self._commit_ended()
 
-    def _start(self) -> str | None:
-        """Start what may run. A run that would be alone is returned instead: it needs no task."""
+    def _start(self) -> None:
+        """Start what may run, each run in a task: one that ignores its end is left behind."""
         ready = runnable(
             self._tree,
             self._runtime.callables.exclusive,
             self._running,
             self._runtime.bounds.concurrent,
         )
-        if len(ready) == 1 and not self._running and not self._ended:
-            return ready[0]
         for identity in ready:
             work = self._perform(identity, under_way=len(self._running))
             task = asyncio.create_task(work)
             self._running[identity] = task
             task.add_done_callback(partial(self._has_ended, identity))
-        return None
+
+    def _run(self, identity: str) -> NodeRun:
+        executor = self._tree.executors[identity]
+        return NodeRun(self._runtime, self._tree, executor, self._call_time)
 
     async def _perform(self, identity: str, under_way: int) -> RunResult:
-        executor = self._tree.executors[identity]
-        run = NodeRun(self._runtime, self._tree, executor, self._call_time)
-        over = exceeded(self._tree, executor, self._runtime.bounds, under_way)
+        begin_run(self._waiting)
+        run = self._run(identity)
+        over = exceeded(self._tree, run.executor, self._runtime.bounds, under_way)
         return await perform(run) if over is None else RunResult(error=run.error_record(over))
 
     def _has_ended(self, identity: str, task: asyncio.Task[RunResult]) -> None:
-        if not task.cancelled():
-            self._defect = self._defect or task.exception()
-            if task.exception() is None:
-                self._ended.append((identity, task.result()))
+        error = None if task.cancelled() else task.exception()
+        if self._running.get(identity) is not task:
+            return  # left behind
+        if task.cancelled() or isinstance(error, GeneratorExit):
+            gone = NodeError("what it called ended the task that it ran in")
+            record = self._run(identity).error_record(gone)
+            self._ended.append((identity, RunResult(error=record)))
+        elif error is None:
+            self._ended.append((identity, task.result()))
+        else:
+            self._defect = self._defect or error
         self._wake.set()
 
     async def _commit_ended(self) -> None:
@@ -121,6 +138,8 @@ class Drive:
             self._tell(identity)
 
     def _tell(self, identity: str) -> None:
+        if not self._runtime.listened():
+            return
         executor = self._tree.executors[identity]
         self._runtime.emit(
             Event(
@@ -130,7 +149,7 @@ class Drive:
                 node=executor.node,
                 executor=identity,
                 status=executor.status,
-                output=executor.output,
+                output=copied(executor.output),
             )
         )
 
@@ -144,10 +163,9 @@ class Drive:
             seconds,
         )
         while self._tree.idle:
-            for identity in list(self._tree.idle):
-                executor = self._tree.executors[identity]
-                run = NodeRun(self._runtime, self._tree, executor, self._call_time)
-                self._ended.append((identity, RunResult(error=run.error_record(error))))
+            for identity in self._tree.idle:
+                record = self._run(identity).error_record(error)
+                self._ended.append((identity, RunResult(error=record)))
             await self._commit_ended()
 
     async def _cancel_running(self) -> None:

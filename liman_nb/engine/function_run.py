@@ -16,6 +16,7 @@ from liman_nb.engine.run import NodeRun
 from liman_nb.errors import ToolError
 from liman_nb.specs.documents import FunctionNodeSpec, ServiceAccountSpec, ToolNodeSpec
 from liman_nb.specs.misfits import misfits
+from liman_nb.state.json_values import copied
 from liman_nb.tools.calling import asked_names, call_function
 from liman_nb.tools.credentials import account_slice
 from liman_nb.tools.results import as_json
@@ -86,7 +87,7 @@ def _arguments_text(run: NodeRun) -> str:
 def _input_argument(run: NodeRun, known: NodeFunction) -> dict[str, Any]:
     if known.parameter is None:
         return {}
-    given = run.executor.input
+    given = copied(run.executor.input)
     if known.adapter is None:
         return {known.parameter: given}
     try:
@@ -105,6 +106,7 @@ def _input_argument(run: NodeRun, known: NodeFunction) -> dict[str, Any]:
 async def _call(
     run: NodeRun, function: Function, arguments: Mapping[str, Any], seconds: float | None
 ) -> Any:
+    run.begin_attempt()
     asked = asked_names(function)
     offered: dict[str, Any] = {
         "call_id": run.executor.id,
@@ -128,7 +130,7 @@ async def _entrusted(run: NodeRun, asked: frozenset[str]) -> dict[str, Any]:
         return {"context": part}
     functions = run.runtime.callables.providers
     providers = {name: functions[name] for name in account.providers}
-    credentials = await run.call_time.credentials.fetch(account.name, providers, part)
+    credentials = await run.call_time.credentials.fetch(account.name, providers, copied(part))
     return {"context": part, "credentials": credentials}
 
 

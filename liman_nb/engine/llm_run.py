@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from liman_nb.engine.decide import RunResult
-from liman_nb.engine.messages import Message, as_text, heard, recent
+from liman_nb.engine.messages import Message, as_text, handed_out, heard, recent
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
-from liman_nb.errors import ModelError, NodeError, YieldsError
-from liman_nb.models.llm import Reply, Request, ToolCall
+from liman_nb.errors import ModelError, ModelReplyInvalid, NodeError, YieldsError
+from liman_nb.models.llm import Reply, Request, ToolCall, Usage
 from liman_nb.specs.documents import LLMNodeSpec
 from liman_nb.specs.templates import fill
 from liman_nb.specs.yields import YieldsSchema
@@ -116,12 +116,27 @@ async def _ask(run: NodeRun, spec: LLMNodeSpec, request: Request) -> Reply:
     llm = run.runtime.models[run.node.name]
 
     async def call() -> Reply:
-        run.runtime.requests.record(run.tree.session_id, llm, request)
+        run.runtime.requests.record(run.tree.root, llm, request)
         on_token = run.on_token if run.runtime.listened() else None
-        return await llm.complete(request, on_token=on_token)
+        sent = replace(request, messages=handed_out(request.messages))
+        return _checked(await llm.complete(sent, on_token=on_token), run.node.name)
 
     reply = await with_retry(call, RetryPolicy.of(spec.retry), run.tried)
     run.usage += reply.usage
+    return reply
+
+
+def _checked(reply: Any, node: str) -> Reply:
+    """A reply as the seam declares it; a model object of somebody else may return anything."""
+    if not isinstance(reply, Reply) or not isinstance(reply.usage, Usage):
+        raise ModelReplyInvalid(
+            f"{node}: complete() of its model must return a Reply, with a Usage, not "
+            f"{type(reply).__name__}: {reply!r:.80}"
+        )
+    calls = reply.tool_calls or ()
+    texts = [reply.text or "", *(t for c in calls for t in (c.id or "", c.name, c.arguments))]
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelReplyInvalid(f"{node}: text, names and arguments must be text: {reply!r:.200}")
     return reply
 
 

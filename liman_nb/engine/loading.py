@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from liman_nb.engine.apply import apply
+from liman_nb.engine.apply import apply, close_below, mirror
 from liman_nb.engine.states import actor_of, actor_state, executor_of, executor_state, turn_of
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.errors import EngineError, StorageError
@@ -63,11 +63,9 @@ async def _from_states(storage: StateStorage, root: str, session_id: str | None)
     executors = {root: top}
     await _load_below(storage, executors, [root])
     actors = await _load_actors(storage, root, executors.values())
-    for actor in actors:
-        ahead = _ahead(actor, executors)
-        executors.update(ahead)
-        await _load_below(storage, executors, list(ahead))
-    return _tree(root, executors, actors)
+    unsaved = _rolled_forward(executors, root, actors)
+    await _load_below(storage, executors, unsaved)
+    return _tree(root, executors, actors, unsaved)
 
 
 async def _load_below(
@@ -96,39 +94,62 @@ async def _load_actors(
     return [actor for actor in found if actor is not None]
 
 
-def _ahead(actor: NodeActorState, executors: dict[str, ExecutorState]) -> dict[str, ExecutorState]:
-    """The executors of the actor's last run, if saving that run was cut off."""
-    if actor.last_run is None:
-        return {}
-    after = actor.last_run.executors
-    stored = executors.get(str(after[-1].execution_id))
-    if stored is not None and stored.runs >= after[-1].runs:
-        return {}
-    return {str(state.execution_id): state for state in after}
+def _rolled_forward(
+    executors: dict[str, ExecutorState], root: str, actors: list[NodeActorState]
+) -> list[str]:
+    """Take from the actors what was cut off when their last runs were saved; the ids of that.
+
+    Of a run before the newest stored one, only its own executor can be missing: what else it
+    changed has changed again since, or follows from its end.
+    """
+    unsaved: list[str] = []
+    for after in sorted(map(_last_run, actors), key=_seq):
+        if after and _is_behind(executors.get(str(after[-1].execution_id)), after[-1]):
+            is_newest = _seq(after) > _seq((executors[root],))
+            taken = {str(s.execution_id): s for s in (after if is_newest else after[-1:])}
+            executors.update(taken)
+            unsaved += taken
+    return unsaved
 
 
-def _tree(root: str, executors: dict[str, ExecutorState], actors: list[NodeActorState]) -> Tree:
+def _last_run(actor: NodeActorState) -> tuple[ExecutorState, ...]:
+    return actor.last_run.executors if actor.last_run else ()
+
+
+def _seq(states: Sequence[ExecutorState]) -> int:
+    """The number of rows that made these states."""
+    return next((state.session.seq for state in states if state.session), 0)
+
+
+def _is_behind(stored: ExecutorState | None, after: ExecutorState) -> bool:
+    return stored is None or stored.runs < after.runs
+
+
+def _tree(
+    root: str, executors: dict[str, ExecutorState], actors: list[NodeActorState], unsaved: list[str]
+) -> Tree:
     session = executors[root].session
     assert session is not None, "checked when the root was loaded"
     tree = Tree(session.session_id, root, seq=session.seq)
+    tree.unsaved.touched += unsaved
     for state in sorted(executors.values(), key=lambda s: s.order):
         tree.executors[str(state.execution_id)] = executor_of(state)
     for actor in actors:
         tree.actors[actor.node_name] = actor_of(root, actor)
     tree.turns = [turn_of(state) for state in session.turns]
     if tree.turns:
-        _reopen(tree)
+        _derive(tree)
     return tree
 
 
-def _reopen(tree: Tree) -> None:
-    """What may run, and who holds an actor, follows from the statuses; children before parents.
-
-    A saving that was cut off may have left an executor waiting for children that have all ended.
-    """
-    for executor in reversed(tree.executors.values()):
+def _derive(tree: Tree) -> None:
+    """Whatever follows from the executors' own ends, since a saving may have left it behind."""
+    for executor in reversed(tree.executors.values()):  # children before parents
         if executor.status == "suspended":
-            _settle(executor, [tree.executors[c] for c in executor.children])
+            _settle(tree, executor)
+    if tree.status == "cancelled":
+        close_below(tree, tree.unsaved)
+    _count_runs(tree)
     for executor in tree.executors.values():
         if executor.status == "idle":
             tree.idle[executor.id] = None
@@ -136,18 +157,33 @@ def _reopen(tree: Tree) -> None:
             tree.held[executor.node] = executor.id
 
 
-def _settle(executor: Executor, children: list[Executor]) -> None:
+def _settle(tree: Tree, executor: Executor) -> None:
+    """Whether a waiting executor still waits, or what it came to."""
+    children = [tree.executors[c] for c in executor.children]
     statuses = [c.status for c in children if c.parent_run == executor.runs]
     executor.open_children = sum(status not in ENDED for status in statuses)
     executor.failed_children = 0 if executor.calls else statuses.count("failed")
-    if executor.open_children:
+    if executor.open_children or "cancelled" in statuses:
         return
     if executor.calls:
         executor.status = "idle"
-    elif "cancelled" in statuses:
-        executor.status = "cancelled"
     else:
         executor.status = "failed" if executor.failed_children else "completed"
+    if executor.id == tree.root:
+        mirror(executor, children[-1])
+    tree.unsaved.touched.append(executor.id)
+
+
+def _count_runs(tree: Tree) -> None:
+    for turn in tree.turns:
+        turn.runs, turn.llm_runs = 0, {}
+    for executor in tree.executors.values():
+        if executor.id != tree.root and executor.runs:
+            turn = tree.turns[executor.turn - 1]
+            turn.runs += executor.runs
+            if executor.node_type == "LLMNode":
+                runs = turn.llm_runs.get(executor.node, 0)
+                turn.llm_runs[executor.node] = runs + executor.runs
 
 
 def project(root: str, rows: Sequence[TurnRow | RunRow | CancelRow]) -> Projection:

@@ -6,10 +6,12 @@ Pure: the same functions build the history when a run is applied and the request
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liman_nb.engine.ids import call_via, child_id
 from liman_nb.engine.tree import Executor, Tree
+from liman_nb.state.json_values import copied
 from liman_nb.state.rows import CallRecord, ErrorRecord
 from liman_nb.tools.results import tool_text
 
@@ -72,6 +74,11 @@ def said(text: str | None, calls: tuple[CallRecord, ...]) -> list[Message]:
 def _call(call: CallRecord) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments or "{}"}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def handed_out(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Messages that their receiver may change. Only those with calls hold more than text."""
+    return [copied(m) if "tool_calls" in m else dict(m) for m in messages]
 
 
 def recent(messages: list[Message], limit: int | None) -> list[Message]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from liman_nb.engine.apply import UNKNOWN_TOOL
@@ -13,16 +14,27 @@ from liman_nb.engine.transitions import consider
 from liman_nb.errors import EngineError, ToolError
 from liman_nb.specs.documents import FunctionNodeSpec, LLMNodeSpec, ToolNodeSpec
 from liman_nb.state.json_values import check_json
+from liman_nb.tools.calling import asked_to_stop
 
 
 async def perform(run: NodeRun) -> RunResult:
-    """Run the node and consider its edges. Never raises, except for a cancellation."""
-    error: Exception | None = None
+    """Run the node and consider its edges. Whatever the node raises is its result.
+
+    Raises:
+        asyncio.CancelledError: the run was asked to stop.
+        KeyboardInterrupt: so was the program.
+        GeneratorExit: the task's coroutine is closed, as when its loop is gone.
+    """
+    error: BaseException | None = None
     run.emit("node_started")
     try:
         result = await _run(run)
         _check_storable(result)
-    except Exception as raised:  # noqa: BLE001 - a node may raise anything; it is its result
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as raised:
+        if isinstance(raised, asyncio.CancelledError) and asked_to_stop():
+            raise
         error = raised
         result = RunResult(error=run.error_record(raised), tokens=run.tokens)
     result = replace(result, attempts=tuple(run.attempts))

@@ -18,21 +18,36 @@ class Turnstile:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[Future[None]] = deque()
-        self._held = False
+        self._waiting: deque[tuple[Future[None], asyncio.AbstractEventLoop]] = deque()
+        self._held_on: asyncio.AbstractEventLoop | None = None
 
     @property
     def held(self) -> bool:
         """Whether somebody is inside."""
-        return self._held
+        return self._held_on is not None
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether the loop of whoever is inside was closed under it, so that it never leaves."""
+        return self._held_on is not None and self._held_on.is_closed()
+
+    def needs_this_thread(self) -> bool:
+        """Whether somebody inside or before the end of the queue runs on this thread's loop."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        with self._lock:
+            return here is self._held_on or any(loop is here for _, loop in self._waiting)
 
     async def __aenter__(self) -> None:
+        here = asyncio.get_running_loop()
         with self._lock:
-            if not self._held:
-                self._held = True
+            if self._held_on is None:
+                self._held_on = here
                 return
             turn: Future[None] = Future()
-            self._waiting.append(turn)
+            self._waiting.append((turn, here))
         try:
             await asyncio.wrap_future(turn)
         except asyncio.CancelledError:
@@ -53,8 +68,8 @@ class Turnstile:
     def _next(self) -> None:
         with self._lock:
             while self._waiting:
-                if self._waiting[0].set_running_or_notify_cancel():
-                    self._waiting.popleft().set_result(None)
+                turn, self._held_on = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():
+                    turn.set_result(None)
                     return
-                self._waiting.popleft()
-            self._held = False
+            self._held_on = None

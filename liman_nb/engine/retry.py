@@ -9,7 +9,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from liman_nb.errors import ModelError
+from liman_nb.errors import ModelError, ModelRateLimited
 from liman_nb.specs.documents import RetrySpec
 
 T = TypeVar("T")
@@ -39,16 +39,18 @@ class RetryPolicy:
         return cls() if spec is None else cls(spec.attempts, spec.backoff, spec.errors)
 
     def wants(self, error: BaseException) -> bool:
-        """Whether this error is worth another attempt."""
+        """Whether this error is worth another attempt; what asks to stop never is."""
+        if not isinstance(error, Exception):
+            return False
         if self.errors:
             return any(c.__name__ in self.errors for c in type(error).__mro__)
         return isinstance(error, ModelError) and error.retryable
 
     def wait(self, state: RetryCallState) -> float:
         """Seconds before the next attempt: what the server asked for, else a jittered back-off."""
-        asked = getattr(state.outcome and state.outcome.exception(), "retry_after", None)
-        if asked is not None:
-            return min(float(asked), LONGEST_WAIT)
+        error = state.outcome and state.outcome.exception()
+        if isinstance(error, ModelRateLimited) and error.retry_after is not None:
+            return min(error.retry_after, LONGEST_WAIT)
         return float(wait_random_exponential(multiplier=self.backoff, max=LONGEST_WAIT)(state))
 
 

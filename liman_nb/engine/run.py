@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,10 +11,11 @@ from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import Callables
 from liman_nb.engine.events import Event, EventKind
 from liman_nb.engine.requests import RequestLog
-from liman_nb.engine.tree import Executor, NodeActor, Tree
+from liman_nb.engine.tree import ENDED, Executor, NodeActor, Tree
 from liman_nb.errors import EngineError
 from liman_nb.models.llm import LLM, Usage
 from liman_nb.specs.graph import Graph, Node
+from liman_nb.state.json_values import copied, read_back, same_json
 from liman_nb.state.rows import AttemptRecord, ErrorRecord, TokenRecord
 from liman_nb.state.storage import StateStorage
 from liman_nb.tools.calling import LeftRunning
@@ -90,7 +90,8 @@ class NodeRun:
         tree: the session, as committed; a run only reads it.
         executor: what runs.
         call_time: context and credentials.
-        extras: a copy of the actor's extras, which the node's function may change.
+        extras: a copy of the actor's extras, which the node's function may change; each attempt
+            begins with a new one.
         attempts: what was tried so far.
         usage: tokens so far.
     """
@@ -104,7 +105,7 @@ class NodeRun:
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
-        self.extras = copy.deepcopy(self.actor.extras) if self.actor else {}
+        self.extras = copied(self._remembered)
 
     @property
     def node(self) -> Node:
@@ -124,10 +125,22 @@ class NodeRun:
         return self.tree.actors.get(self.executor.node)
 
     @property
+    def _remembered(self) -> dict[str, Any]:
+        return self.actor.extras if self.actor else {}
+
+    def begin_attempt(self) -> None:
+        """Forget what an attempt before this one has noted in the extras."""
+        self.extras = copied(self._remembered)
+
+    @property
     def changed_extras(self) -> dict[str, Any] | None:
-        """The extras, if this run changed them."""
-        before = self.actor.extras if self.actor else {}
-        return self.extras if self.extras != before else None
+        """The extras as they will be stored, if this run changed them.
+
+        Raises:
+            NotStorable: they would not come back equal from JSON.
+        """
+        extras: dict[str, Any] = read_back(self.extras, "state")
+        return None if same_json(extras, self._remembered) else extras
 
     @property
     def session(self) -> dict[str, Any]:
@@ -146,8 +159,11 @@ class NodeRun:
     def error_record(self, error: BaseException) -> ErrorRecord:
         """A failure as it is stored: literal context and credential values are replaced."""
         secrets = (self.call_time.context, self.call_time.credentials.values())
-        message = storable(redact(str(error), secrets))
-        return ErrorRecord(type=type(error).__name__, message=message, where=user_frame(error))
+        return ErrorRecord(
+            type=type(error).__name__,
+            message=storable(_message(error, secrets)),
+            where=storable(user_frame(error)),
+        )
 
     def tried(self, error: BaseException, reply: str | None = None) -> None:
         """Note a failed attempt that is followed by another one."""
@@ -160,8 +176,18 @@ class NodeRun:
         self.emit("token", text)
 
     def emit(self, kind: EventKind, text: str = "") -> None:
-        """Tell listeners about this run."""
+        """Tell listeners about this run, unless it was left behind by a turn that is over."""
+        if self.executor.status in ENDED:
+            return
         event = Event(kind, self.tree.session_id, self.executor.turn)
         self.runtime.emit(
             replace(event, node=self.executor.node, executor=self.executor.id, text=text)
         )
+
+
+def _message(error: BaseException, secrets: Any) -> str:
+    """An error's message without secrets. Code of the user's is asked for both, and may fail."""
+    try:
+        return redact(str(error), secrets)
+    except Exception as failed:  # noqa: BLE001 - an error about an error must not hide it
+        return f"(its message cannot be read: {type(failed).__name__})"

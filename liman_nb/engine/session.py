@@ -7,13 +7,16 @@ loop; this file has what callers do with a session and what they may not do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, NoReturn, TypeVar
 
 from liman_nb.engine.apply import apply
 from liman_nb.engine.decide import cancel_row, turn_row
 from liman_nb.engine.drive import Drive
 from liman_nb.engine.events import Event, EventKind
+from liman_nb.engine.inside import waiting_turns
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.queue import Turnstile
 from liman_nb.engine.run import CallTime, Runtime, stamp
@@ -26,11 +29,13 @@ from liman_nb.errors import (
     Problem,
     SpecChanged,
     StorageError,
+    UsageError,
 )
+from liman_nb.specs.graph import Graph
 from liman_nb.state.journal import JournalStorage
-from liman_nb.state.json_values import check_json
+from liman_nb.state.json_values import copied, read_back
 from liman_nb.state.rows import CancelRow, RunRow, TurnRow
-from liman_nb.state.storage import Commit
+from liman_nb.state.storage import Commit, StateStorage
 from liman_nb.tools.calling import LeftRunning
 from liman_nb.tools.credentials import TurnCredentials
 
@@ -42,16 +47,21 @@ OnOpenTurn = Literal["ask", "resume", "abandon"]
 class Session:
     """A session's tree and its turns.
 
+    Each turn brings the runtime that it runs with, so that specs may be loaded again while turns
+    run or wait.
+
     Args:
-        runtime: what all sessions of the agent share.
+        storage: where it is stored.
         tree: the session as it is stored.
     """
 
-    def __init__(self, runtime: Runtime, tree: Tree) -> None:
-        self.runtime = runtime
+    def __init__(self, storage: StateStorage, tree: Tree) -> None:
         self.tree = tree
         self.queue = Turnstile()
+        self._storage = storage
+        self._reading = threading.Lock()
         self._stale = False
+        self._drive: Drive | None = None
         self._stop: Callable[[], None] | None = None
 
     @property
@@ -59,17 +69,29 @@ class Session:
         """Whether the last turn has not ended."""
         return bool(self.tree.turns) and self.tree.status not in ENDED
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a turn is under way in this process."""
-        return self._stop is not None
+    def read(self, make: Callable[[Tree, Collection[str]], T]) -> T:
+        """Something made of the tree and of the ids of the executors that run at this moment.
+
+        From any thread: the tree does not change meanwhile.
+        """
+        with self._reading:
+            return make(self.tree, self._drive.running if self._drive else ())
 
     async def step(
-        self, entry: str, value: Any, context: Mapping[str, Any], on_open: OnOpenTurn = "ask"
+        self,
+        runtime: Runtime,
+        entry: str,
+        value: Any,
+        context: Mapping[str, Any],
+        on_open: OnOpenTurn = "ask",
     ) -> int:
         """Run one turn and return its number. It may have failed or been stopped: see the tree.
 
+        When the call is stopped while it still finishes an interrupted turn, there is no other, and
+        the number is that one's.
+
         Args:
+            runtime: what it runs with.
             entry: name of the node to enter at.
             value: its input, JSON-able.
             context: call-time data, never stored.
@@ -79,37 +101,42 @@ class Session:
         Raises:
             OpenTurn: the last turn has not ended.
             NotStorable: the input would not come back equal from JSON.
-            StorageError: the storage failed; the session is loaded again before its next turn.
+            UsageError: the call comes from a function of the turn under way.
+            StorageError: the storage failed, and the session was loaded again.
             asyncio.CancelledError: the caller's task was cancelled; the turn is stored cancelled.
         """
-        async with self.queue:
+        value = read_back(value, "input")
+        self._refuse_waiting_for_itself()
+        async with self._line():
             await self._refresh()
-            await self._close_open_turn(on_open, context)
-            check_json(value, "input")
-            now = stamp(self.runtime.now())
-            row = turn_row(self.runtime.graph, self.tree, entry, value, list(context), now)
-            return await self._turn(context, row)
+            if not await self._close_open_turn(runtime, on_open, context):
+                return len(self.tree.turns)
+            now = stamp(runtime.now())
+            row = turn_row(runtime.graph, self.tree, entry, value, list(context), now)
+            return await self._turn(runtime, context, row)
 
-    async def resume(self, context: Mapping[str, Any]) -> int:
+    async def resume(self, runtime: Runtime, context: Mapping[str, Any]) -> int:
         """Go on with an open turn: what was committed is skipped, everything else runs.
 
         Raises:
             OpenTurn: no turn is open.
             ContextMissing: context keys that the turn was begun with are not supplied.
             SpecChanged: the turn was begun with another graph.
-            StorageError: as for `step`.
+            LimanError: as for `step`.
             asyncio.CancelledError: as for `step`.
         """
-        async with self.queue:
+        self._refuse_waiting_for_itself()
+        async with self._line():
             await self._refresh()
-            self._check_resumable(context)
-            return await self._turn(context)
+            self._check_resumable(runtime.graph, context)
+            return await self._turn(runtime, context)
 
-    async def abandon(self, reason: str) -> None:
+    async def abandon(self, runtime: Runtime, reason: str) -> None:
         """Close an open turn without finishing it; nothing happens when none is open."""
-        async with self.queue:
+        self._refuse_waiting_for_itself()
+        async with self._line():
             await self._refresh()
-            await self._cancel(reason)
+            await self._cancel(runtime, reason)
 
     def stop(self) -> bool:
         """End the turn under way, from any thread; whether there was one."""
@@ -120,18 +147,36 @@ class Session:
 
     # ── what may not be done ─────────────────────────────────────────────────────────────────────
 
-    async def _close_open_turn(self, how: OnOpenTurn, context: Mapping[str, Any]) -> None:
-        if not self.is_open:
-            return
-        if how == "abandon":
-            await self._cancel("given up for another turn")
-        elif how == "resume":
-            self._check_resumable(context)
-            await self._turn(context)
-        else:
-            self._refuse_open_turn()
+    def _refuse_waiting_for_itself(self) -> None:
+        if self._drive is not None and self._drive in waiting_turns():
+            raise UsageError(
+                f"session {self.tree.session_id!r}: a function of its turn under way asked "
+                f"for a turn of the same session, which cannot begin before that one has ended. "
+                f"Give it another session_id, or ask after the turn"
+            )
 
-    def _refuse_open_turn(self) -> None:
+    def _line(self) -> Turnstile:
+        """Where callers wait for their turn."""
+        if self.queue.is_deserted:
+            self.queue = Turnstile()
+        return self.queue
+
+    async def _close_open_turn(
+        self, runtime: Runtime, how: OnOpenTurn, context: Mapping[str, Any]
+    ) -> bool:
+        """Whether another turn may begin; not when this call was stopped meanwhile."""
+        if not self.is_open:
+            return True
+        if how == "abandon":
+            await self._cancel(runtime, "given up for another turn")
+            return True
+        if how == "resume":
+            self._check_resumable(runtime.graph, context)
+            await self._turn(runtime, context)
+            return self.tree.status != "cancelled"
+        return self._refuse_open_turn()
+
+    def _refuse_open_turn(self) -> NoReturn:
         waiting = sorted({self.tree.executors[i].node for i in self.tree.idle})
         raise OpenTurn(
             f"session {self.tree.session_id!r}: turn {len(self.tree.turns)} was interrupted with "
@@ -139,7 +184,7 @@ class Session:
             f"up: await agent.abandon()"
         )
 
-    def _check_resumable(self, context: Mapping[str, Any]) -> None:
+    def _check_resumable(self, graph: Graph, context: Mapping[str, Any]) -> None:
         session_id = self.tree.session_id
         if not self.is_open:
             raise OpenTurn(f"session {session_id!r} has no open turn to resume; use agent.step()")
@@ -151,7 +196,7 @@ class Session:
                 f"{', '.join(turn.context_keys)}. Context is never stored, so pass "
                 f"{', '.join(missing)} again: await agent.resume(context={{…}})"
             )
-        if turn.graph != self.runtime.graph.fingerprint:
+        if turn.graph != graph.fingerprint:
             raise SpecChanged(
                 [
                     Problem(
@@ -163,34 +208,39 @@ class Session:
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────────
 
-    async def _turn(self, context: Mapping[str, Any], first: TurnRow | None = None) -> int:
-        stop = _Stop()
-        self._stop = stop
+    async def _turn(
+        self, runtime: Runtime, context: Mapping[str, Any], first: TurnRow | None = None
+    ) -> int:
+        stop = self._stop = _Stop()
         call_time = CallTime(context, TurnCredentials())
-        drive = Drive(self.runtime, self.tree, call_time, self._commit)
+        drive = self._drive = Drive(runtime, self.tree, call_time, self._commit)
         try:
             if first is not None:
                 await self._commit([first])
-            self._tell("turn_started", "running")
+            self._tell(runtime, "turn_started", "running")
             await drive.run()
         except asyncio.CancelledError:
-            await to_the_end(self._cancel(stop.reason + _still_running(call_time.left_running)))
-            if not stop.take_back():
+            was_ours = stop.take_back()
+            reason = ("stopped by the caller" if was_ours else "cancelled") + _still_running(
+                call_time.left_running
+            )
+            cancelled_again = await to_the_end(self._cancel(runtime, reason))
+            if cancelled_again or not was_ours:
+                self._tell(runtime, "turn_ended", self.tree.status)
                 raise
-        except StorageError:
-            await self._reload_if_possible()
-            raise
         finally:
             call_time.credentials.close()
             stop.over = True
-            self._stop = None
+            if self._stop is stop:  # not after another turn, where this one's loop was closed
+                self._stop = self._drive = None
         self._check_ended()
-        self._tell("turn_ended", self.tree.status)
+        self._tell(runtime, "turn_ended", self.tree.status)
         return len(self.tree.turns)
 
-    async def _cancel(self, reason: str) -> None:
+    async def _cancel(self, runtime: Runtime, reason: str) -> None:
+        await self._refresh()
         if self.is_open:
-            await self._commit([cancel_row(reason, stamp(self.runtime.now()))])
+            await self._commit([cancel_row(reason, stamp(runtime.now()))])
 
     def _check_ended(self) -> None:
         if self.is_open:
@@ -200,50 +250,54 @@ class Session:
                 f"agent.tree() shows where"
             )
 
-    def _tell(self, kind: EventKind, status: str) -> None:
+    def _tell(self, runtime: Runtime, kind: EventKind, status: str) -> None:
+        if not runtime.listened():
+            return
         tree = self.tree
-        event = Event(
-            kind,
-            tree.session_id,
-            len(tree.turns),
-            status=status,
-            output=tree.executors[tree.root].output,
-        )
-        self.runtime.emit(event)
+        output = copied(tree.executors[tree.root].output) if tree.executors else None
+        runtime.emit(Event(kind, tree.session_id, len(tree.turns), status=status, output=output))
 
     # ── commits ──────────────────────────────────────────────────────────────────────────────────
 
     async def _commit(self, rows: Sequence[TurnRow | RunRow | CancelRow]) -> None:
         """Apply and store: in one transaction where the storage keeps a journal."""
-        if isinstance(self.runtime.storage, JournalStorage):
+        if isinstance(self._storage, JournalStorage):
             await self._commit_together(rows)
         else:
             for row in rows:
                 await self._commit_together([row])
 
     async def _commit_together(self, rows: Sequence[TurnRow | RunRow | CancelRow]) -> None:
+        """Apply and store. After a failure the tree may be ahead of the storage: it is loaded."""
         tree, first = self.tree, self.tree.seq
         self._stale = True
-        changes = [apply(tree, row) for row in rows]
-        commit = Commit(tree.root, first, tuple(rows), lambda: touched(tree, rows[-1], changes[-1]))
-        cancelled = await to_the_end(self.runtime.storage.commit(commit))
+        try:
+            with self._reading:
+                changes = [apply(tree, row) for row in rows]
+            commit = Commit(
+                tree.root, first, tuple(rows), lambda: touched(tree, rows[-1], changes[-1])
+            )
+            cancelled = await to_the_end(self._storage.commit(commit))
+        except BaseException as error:
+            await to_the_end(self._reload_if_possible())
+            if isinstance(error, asyncio.CancelledError):
+                raise StorageError(f"{self._storage!r} gave up a commit by itself") from error
+            raise
         self._stale = False
         if cancelled:
             raise asyncio.CancelledError
 
     async def _refresh(self) -> None:
-        """After a failed commit the tree may be ahead of the storage: load it again."""
+        """Load the session again if its tree may be ahead of the storage."""
         if self._stale:
-            storage, tree = self.runtime.storage, self.tree
-            self.tree = await load_tree(storage, tree.root, tree.session_id)
+            tree = self.tree
+            self.tree = await load_tree(self._storage, tree.root, tree.session_id)
             self._stale = False
 
     async def _reload_if_possible(self) -> None:
         """Show what is stored; where that fails too, the next call tries again and says so."""
-        try:
+        with contextlib.suppress(Exception):
             await self._refresh()
-        except StorageError:
-            self._stale = True
 
 
 class _Stop:
@@ -254,6 +308,7 @@ class _Stop:
         if task is None:
             raise EngineError("a turn must run in a task of an event loop")
         self._task = task
+        self._cancelled_before = task.cancelling()
         self._loop = asyncio.get_running_loop()
         self._asked = False
         self.over = False
@@ -266,13 +321,9 @@ class _Stop:
             self._asked = True
             self._task.cancel()
 
-    @property
-    def reason(self) -> str:
-        return "stopped by the caller" if self._asked else "cancelled"
-
     def take_back(self) -> bool:
         """Whether the cancellation was ours alone; then the task goes on."""
-        return self._asked and self._task.uncancel() == 0
+        return self._asked and self._task.uncancel() <= self._cancelled_before
 
 
 def _still_running(left: Sequence[LeftRunning]) -> str:

@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from weakref import WeakValueDictionary
+
 from liman_nb.engine.ids import root_id
 from liman_nb.engine.loading import load_tree
-from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import Session
 from liman_nb.errors import UnknownSession
+from liman_nb.state.storage import StateStorage
 
 KEPT_OPEN = 200
 """Sessions kept in memory; the longest unused ones are closed, and loaded again when needed."""
 
 
 class Sessions:
-    """Opens sessions; the same one is never open twice.
+    """Opens sessions, from any thread; the same one is never open twice.
 
     Args:
-        runtime: what all sessions share.
+        storage: where they are stored.
         agent: the agent's name, part of every session's identity.
         agency: a name that keeps several users of one storage apart; empty for none.
     """
 
-    def __init__(self, runtime: Runtime, agent: str, agency: str = "") -> None:
-        self._runtime = runtime
+    def __init__(self, storage: StateStorage, agent: str, agency: str = "") -> None:
+        self._storage = storage
         self._agent, self._agency = agent, agency
-        self._open: dict[str, Session] = {}
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Session] = OrderedDict()
+        self._in_use: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
-    def use(self, runtime: Runtime) -> None:
-        """Run all further turns with another runtime (the specs were loaded again)."""
-        self._runtime = runtime
-        for session in self._open.values():
-            session.runtime = runtime
+    def root_of(self, session_id: str) -> str:
+        """The id of the root executor of this agent's session of that text id."""
+        return root_id(self._agency, self._agent, session_id)
 
-    async def open(self, session_id: str) -> Session:
+    async def open(self, session_id: str, root: str | None = None) -> Session:
         """The session of that id, a new one if nothing is stored. Opening runs nothing.
+
+        Args:
+            session_id: its text id.
+            root: id of its root executor; of another agent's session it cannot be derived.
 
         Raises:
             StorageError: the storage cannot be read.
         """
-        return await self._load(root_id(self._agency, self._agent, session_id), session_id)
+        return await self._load(root or self.root_of(session_id), session_id)
 
-    def opened(self, session_id: str | None) -> Session | None:
-        """The session of that id if it is open in this process."""
-        if session_id is None:
-            return None
-        return self._open.get(root_id(self._agency, self._agent, session_id))
+    def opened(self, root: str) -> Session | None:
+        """The session of that root executor if it is open in this process."""
+        return self._in_use.get(root)
 
     async def by_execution_id(self, execution_id: str) -> Session:
         """The session that results call ``execution_id``.
@@ -53,26 +59,27 @@ class Sessions:
             UnknownSession: nothing is stored under that id.
             StorageError: the storage cannot be read.
         """
-        session = await self._load(execution_id, None)
-        if not session.tree.turns:
-            self._open.pop(execution_id, None)
+        session = self._in_use.get(execution_id)
+        tree = session.tree if session else await load_tree(self._storage, execution_id, None)
+        if not tree.turns:
             raise UnknownSession(
-                f"no session with execution_id {execution_id} in {self._runtime.storage!r}; it is "
+                f"no session with execution_id {execution_id} in {self._storage!r}; it is "
                 f"the execution_id of a result of an agent with the same storage"
             )
-        return session
+        return self._keep(execution_id, session or Session(self._storage, tree))
 
-    async def _load(self, root: str, session_id: str | None) -> Session:
-        session = self._open.pop(root, None)
+    async def _load(self, root: str, session_id: str) -> Session:
+        session = self._in_use.get(root)
         if session is None:
-            tree = await load_tree(self._runtime.storage, root, session_id)
-            session = Session(self._runtime, tree)
-        session = self._open.setdefault(root, session)  # another caller may have been faster
-        self._close_unused()
-        return session
+            session = Session(self._storage, await load_tree(self._storage, root, session_id))
+        return self._keep(root, session)
 
-    def _close_unused(self) -> None:
-        spare = len(self._open) - KEPT_OPEN
-        for root, session in list(self._open.items())[: max(0, spare)]:
-            if not session.queue.held:
-                self._open.pop(root, None)
+    def _keep(self, root: str, session: Session) -> Session:
+        """Keep a session, or the one that another caller opened meanwhile; close unused ones."""
+        with self._lock:
+            session = self._in_use.setdefault(root, session)
+            self._kept[root] = session
+            self._kept.move_to_end(root)
+            if len(self._kept) > KEPT_OPEN:
+                self._kept.popitem(last=False)
+            return session

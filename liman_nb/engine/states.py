@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from liman_nb.engine.apply import Changes
 from liman_nb.engine.ids import actor_id, node_id
-from liman_nb.engine.tree import Executor, NodeActor, Status, Tree, Turn
+from liman_nb.engine.tree import Changes, Executor, NodeActor, Status, Tree, Turn
 from liman_nb.state.rows import CancelRow, RunRow, TurnRow
 from liman_nb.state.states import (
     ExecutorState,
@@ -183,20 +182,27 @@ def touched(tree: Tree, row: TurnRow | RunRow | CancelRow, changes: Changes) -> 
 
     The executor that ran comes last, so that its actor is ahead of it if the saving is cut off. A
     run without an actor (a call of an unknown tool) comes first instead: its ancestors follow from
-    it when the session is loaded.
+    it when the session is loaded. All of a cancellation follows from the root, which comes first.
     """
     order = {identity: i for i, identity in enumerate(tree.executors)}
-    changed = [i for i in dict.fromkeys(changes.touched) if i != tree.root]
+    changed = [*(i for i in dict.fromkeys(changes.touched) if i != tree.root), tree.root]
     states = {
         identity: executor_state(tree, tree.executors[identity], order[identity])
-        for identity in [*changes.created, *changed, tree.root]
+        for identity in [*changes.created, *changed]
     }
-    last = row.executor if isinstance(row, RunRow) and changes.actors else tree.root
-    others = [i for i in [*changed, tree.root] if i != last]
-    after = tuple(states[i] for i in [*others, last])
+
+    def ending_with(end: str) -> tuple[ExecutorState, ...]:
+        return (*(states[i] for i in changed if i != end), states[end])
+
+    ran = row.executor if isinstance(row, RunRow) else tree.root
+    after = ending_with(ran if ran in changes.actors.values() else tree.root)
     return Touched(
+        first=states[tree.root] if isinstance(row, CancelRow) else None,
         new_executors=tuple(states[i] for i in reversed(changes.created) if i != tree.root),
-        actors=tuple(actor_state(tree, tree.actors[n], after) for n in changes.actors),
+        actors=tuple(
+            actor_state(tree, tree.actors[node], ending_with(executor))
+            for node, executor in changes.actors.items()
+        ),
         executors=after[:-1],
         last=after[-1],
     )

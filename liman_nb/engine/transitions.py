@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
 from graphlib import TopologicalSorter
 
@@ -11,12 +12,13 @@ from liman_nb.engine.run import NodeRun
 from liman_nb.specs.conditions import Condition, ErrorView, Evaluation, View
 from liman_nb.specs.conditions.tree import Call, walk
 from liman_nb.specs.graph import Edge
+from liman_nb.state.json_values import copied
 from liman_nb.state.rows import TransitionRecord
 from liman_nb.tools.calling import call_function
 
 
 async def consider(
-    run: NodeRun, result: RunResult, error: Exception | None
+    run: NodeRun, result: RunResult, error: BaseException | None
 ) -> tuple[TransitionRecord, ...]:
     """Consider the node's edges in spec order, those that `depends` names before those they name.
 
@@ -50,7 +52,7 @@ def ordered(edges: tuple[Edge, ...]) -> list[Edge]:
     return [by_id[i] for i in sorter.static_order()]
 
 
-def _view(run: NodeRun, result: RunResult, error: Exception | None) -> View:
+def _view(run: NodeRun, result: RunResult, error: BaseException | None) -> View:
     output = result.output
     return View(
         yields=output if isinstance(output, Mapping) else None,
@@ -59,9 +61,13 @@ def _view(run: NodeRun, result: RunResult, error: Exception | None) -> View:
         state=run.extras,
         context=run.call_time.context,
         session=run.session,
-        error=None if error is None else ErrorView.of(error),
+        error=None if error is None else ErrorView.of(error, _message(result)),
         now=run.runtime.now,
     )
+
+
+def _message(result: RunResult) -> str:
+    return "" if result.error is None else result.error.message
 
 
 async def _consider(run: NodeRun, edge: Edge, view: View) -> TransitionRecord:
@@ -89,8 +95,9 @@ def _record(edge: Edge, condition: Condition, outcome: Evaluation) -> Transition
 async def _function_outcome(run: NodeRun, name: str, view: View) -> Evaluation:
     """Call a condition that is a function; an exception makes the edge undecided."""
     function = run.runtime.callables.conditions[name]
+    own = View(**{f.name: copied(getattr(view, f.name)) for f in fields(view)})
     try:
-        value = await call_function(partial(function, view), {})
+        value = await call_function(partial(function, own), {})
     except Exception as error:  # noqa: BLE001 - user code may raise anything; it is recorded
         record = run.error_record(error)
         return Evaluation("undecided", reason=f"{name} raised {record.type}: {record.message}")

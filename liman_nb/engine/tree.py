@@ -144,6 +144,22 @@ class Turn:
 
 
 @dataclass(slots=True)
+class Changes:
+    """What changed, and is to be stored.
+
+    Attributes:
+        created: ids of new executors, in order.
+        touched: ids of changed executors, the one that ran first, then its ancestors upwards.
+        actors: names of the nodes whose actor changed, each with the id of the executor whose run
+            or end changed it.
+    """
+
+    created: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    actors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Tree:
     """A session.
 
@@ -156,6 +172,8 @@ class Tree:
         turns: in order.
         idle: ids of the executors that may run, in creation order.
         held: by LLM node, the executor whose tool calls are open: no other may run on its actor.
+        unsaved: what follows from the stored states and is not among them, since a saving was cut
+            off. It is saved with the next row; always empty where the storage keeps a journal.
     """
 
     session_id: str
@@ -166,6 +184,7 @@ class Tree:
     turns: list[Turn] = field(default_factory=list)
     idle: dict[str, None] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
+    unsaved: Changes = field(default_factory=Changes)
 
     @property
     def status(self) -> Status:

@@ -21,7 +21,8 @@ def as_llm(model: Any) -> LLM:
     """A language model from what users write for one.
 
     Args:
-        model: the name of an OpenAI model (``"gpt-4o-mini"``); a list, or a dictionary of lists by
+        model: the name of an OpenAI model (``"gpt-4o-mini"``), ``"local"``, or the path of a
+            ``.gguf`` file; a list, or a dictionary of lists by
             node, as the script of a :class:`~liman_nb.models.scripted.ScriptedLLM`; a sync or async
             function of the request; or an object with ``complete``, which is returned as it is.
 
@@ -35,7 +36,7 @@ def as_llm(model: Any) -> LLM:
     if isinstance(model, LLM):
         return model
     if isinstance(model, str) and model:
-        return OpenAILLM(model)
+        return _named(model)
     if isinstance(model, list | tuple | Mapping):
         return ScriptedLLM(model)
     if callable(model):
@@ -45,6 +46,12 @@ def as_llm(model: Any) -> LLM:
         " such as OpenAILLM(…), LocalLLM() or ScriptedLLM([…]), a list of replies, or a function"
         " of the request"
     )
+
+
+def _named(model: str) -> LLM:
+    if model == "local":
+        return LocalLLM()
+    return LocalLLM(model) if model.endswith(".gguf") else OpenAILLM(model)
 
 
 def default_llm() -> LLM:

@@ -83,7 +83,7 @@ class LocalLLM:
             model=name,
             temperature=temperature,
             max_tokens=max_tokens,
-            extra_body={"seed": seed},
+            extra_body={"seed": seed, "cache_prompt": False},
         )
         self._endpoint = Endpoint("http://127.0.0.1/v1", "")
         self._chat = self._client(self._endpoint)

@@ -25,7 +25,7 @@ from liman_nb.models.openai_body import ChatSettings, Structured, chat_body
 from liman_nb.models.openai_errors import from_client, from_object
 from liman_nb.models.openai_replies import quote, read_reply
 from liman_nb.models.openai_stream import StreamedReply
-from liman_nb.models.per_loop import PerLoop
+from liman_nb.per_loop import PerLoop
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -102,6 +102,18 @@ class OpenAILLM:
         """
         return chat_body(request, self.settings, stream=stream)
 
+    def check_setup(self) -> None:
+        """Whether it can be used at all, asked before a turn begins.
+
+        Raises:
+            SetupError: there is no API key, and the server is OpenAI's.
+        """
+        if _key(self._api_key) is None and self.base_url == _OPENAI:
+            raise SetupError(
+                "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
+                " api_key= to OpenAILLM; for a model on this machine pass llm='local'"
+            )
+
     async def complete(self, request: Request, on_token: OnToken | None = None) -> Reply:
         """Answer a request; see :class:`liman_nb.models.llm.LLM`.
 
@@ -121,6 +133,7 @@ class OpenAILLM:
         Raises:
             LimanError: as :meth:`complete`.
         """
+        self.check_setup()
         who = f"model {body['model']!r} at {_host(self.base_url)}"
         await _load_client()
         try:
@@ -173,12 +186,7 @@ async def _load_client() -> None:
 def _make_client(api_key: str | None, options: dict[str, Any]) -> AsyncOpenAI:
     from openai import AsyncOpenAI
 
-    if (key := _key(api_key)) is None and options["base_url"] == _OPENAI:
-        raise SetupError(
-            "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
-            " api_key= to OpenAILLM"
-        )
-    return AsyncOpenAI(api_key=key or "none", max_retries=0, **options)
+    return AsyncOpenAI(api_key=_key(api_key) or "none", max_retries=0, **options)
 
 
 def _key(given: str | None) -> str | None:

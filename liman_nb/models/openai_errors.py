@@ -74,7 +74,10 @@ def from_client(error: Exception, who: str) -> LimanError:
         return ModelUnavailable(f"{who} did not answer in time; ask again or raise timeout")
     kind = BY_CLASS.get(name, ModelUnavailable)
     if kind is ModelUnavailable:
-        return kind(f"no connection to {who}, or it broke ({_cause(error)}); ask again")
+        return kind(
+            f"no connection to {who}, or it broke ({_cause(error)}); is the server running, and "
+            "is base_url right?"
+        )
     if kind is SetupError:
         return kind(f"the client for {who} cannot be used: {quote(str(error))}")
     return kind(f"{who}: {quote(str(error))}")

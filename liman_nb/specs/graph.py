@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from liman_nb.errors import Place, Problem
@@ -98,6 +99,11 @@ class Graph:
     fingerprint: str = ""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a copy or another process: read-only views do not travel, what they show does."""
+        shown = (self.nodes, self.service_accounts, self.credentials_providers)
+        return frozen_graph, (*map(dict, shown), self.entry, self.fingerprint, self.warnings)
+
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """The graph for networkx.
 
@@ -120,6 +126,25 @@ class Graph:
                     edge.source, edge.target, key=edge.id, condition=edge.label, via="edge"
                 )
         return drawn
+
+
+def frozen_graph(
+    nodes: dict[str, Node],
+    service_accounts: dict[str, ServiceAccountSpec],
+    credentials_providers: dict[str, CredentialsProviderSpec],
+    entry: str,
+    fingerprint: str,
+    warnings: tuple[Problem, ...] = (),
+) -> Graph:
+    """A graph whose mappings are read-only."""
+    return Graph(
+        MappingProxyType(nodes),
+        entry,
+        MappingProxyType(service_accounts),
+        MappingProxyType(credentials_providers),
+        fingerprint,
+        warnings,
+    )
 
 
 def fingerprint(documents: Iterable[Document]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from liman_nb.errors import Place
 from liman_nb.specs.advice import advise
@@ -21,7 +20,7 @@ from liman_nb.specs.documents import (
 from liman_nb.specs.edges import WrittenEdge
 from liman_nb.specs.entry import find_entry
 from liman_nb.specs.findings import Findings, did_you_mean, listed
-from liman_nb.specs.graph import Edge, Graph, Node, fingerprint
+from liman_nb.specs.graph import Edge, Graph, Node, fingerprint, frozen_graph
 from liman_nb.specs.reading import Document, Documents
 from liman_nb.specs.references import TOOL_NAME_RULE, a_kind, is_name, parse_reference
 from liman_nb.specs.ways import way
@@ -117,13 +116,8 @@ class _Linker:
         entry = find_entry(nodes, self.code.start_node, self.documents.unread, self.findings)
         if entry is None:
             return None
-        return Graph(
-            MappingProxyType(nodes),
-            entry,
-            MappingProxyType(self.accounts),
-            MappingProxyType(self.providers),
-            fingerprint(self.documents.items),
-        )
+        said = fingerprint(self.documents.items)
+        return frozen_graph(nodes, self.accounts, self.providers, entry, said)
 
     # ── one node ─────────────────────────────────────────────────────────────────────────────────
 

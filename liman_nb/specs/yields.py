@@ -89,6 +89,10 @@ class YieldsSchema:
 
     shape: Shape
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy or another process, which makes its own validator."""
+        return {"shape": self.shape}
+
     @property
     def fields(self) -> Mapping[str, Shape]:
         """The declared fields by name."""

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from liman_nb.errors import NotStorable
 
 MAX_DEPTH = 100
@@ -73,6 +75,51 @@ def check_json(value: Any, path: str) -> None:
     except _Refused as refused:
         where = path + "".join(reversed(refused.steps))
         raise NotStorable(f"{where} cannot be stored: {refused.why}", where) from None
+
+
+def read_back(value: Any, path: str) -> Any:
+    """What a storage would give back for a value: equal to it, plain, and nobody else's.
+
+    Args:
+        value: what is to be stored.
+        path: as for `check_json`.
+
+    Raises:
+        NotStorable: as for `check_json`.
+    """
+    check_json(value, path)
+    return from_json(to_json(value))
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two values are stored as the same text. ``1``, ``1.0`` and ``True`` are not."""
+    return to_json(one) == to_json(other)
+
+
+def copied(value: Any) -> Any:
+    """A value whose lists and dictionaries are its own, so that they can be handed out.
+
+    Everything else in it is shared: texts and numbers cannot change, and what an object of another
+    class is cannot be known.
+    """
+    return _copied(value, {})
+
+
+def _copied(value: Any, known: dict[int, Any]) -> Any:
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return value
+    if id(value) in known:
+        return known[id(value)]
+    if kind is dict:
+        fields: dict[Any, Any] = {}
+        known[id(value)] = fields
+        fields.update((key, _copied(item, known)) for key, item in value.items())
+        return fields
+    items: list[Any] = []
+    known[id(value)] = items
+    items.extend(_copied(item, known) for item in value)
+    return items
 
 
 def _check(value: Any, depth: int, room: _Room) -> None:

@@ -28,12 +28,14 @@ class Touched:
     """The states that a commit changed, in the order in which they have to be saved.
 
     Attributes:
+        first: the root of a session whose turn is cancelled: all else follows from it.
         new_executors: executors that start now, children before their parents.
         actors: the actors that changed, each with its last run.
         executors: the other executors that changed, deepest first.
         last: the executor that ran.
     """
 
+    first: ExecutorState | None = None
     new_executors: tuple[ExecutorState, ...] = ()
     actors: tuple[NodeActorState, ...] = ()
     executors: tuple[ExecutorState, ...] = ()
@@ -136,10 +138,11 @@ class StateStorage(ABC):
         This default saves one state after another, in an order that survives being cut off
         anywhere: new children first, where nothing points to them yet; then the actors, with all
         that their runs changed; then the other executors; the executor that ran last. An actor
-        ahead of its executor is how an opening finds that the saving was cut off.
+        ahead of its executor is how an opening finds that the saving was cut off. What is missing
+        then is saved with the next commit. A cancelled turn's root comes before all of them.
         """
         touched = commit.touched()
-        for state in touched.new_executors:
+        for state in filter(None, (touched.first, *touched.new_executors)):
             await self._save_executor(state)
         for actor in touched.actors:
             saved = self.save_actor_state(commit.root, str(actor.actor_id), _dump(actor))

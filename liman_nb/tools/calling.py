@@ -100,7 +100,7 @@ async def call_function(
 
     Raises:
         ToolError: it took longer than `seconds`, or it raised what would end more than this call,
-            such as ``SystemExit``.
+            such as ``SystemExit``; except for a ``KeyboardInterrupt`` on the loop's own thread.
         Exception: whatever else the function raises.
     """
     available, name = offered or {}, function_name(function)
@@ -122,15 +122,17 @@ async def _outcome(
         result = call() if is_async(call) else await _in_thread(call, name, left_running)
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as exc:
-        if _asked_to_stop():
+        if asked_to_stop():
             raise
         raise _contained(exc, name) from exc
-    except SystemExit as exc:
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as exc:
         raise _contained(exc, name) from exc
 
 
-def _asked_to_stop() -> bool:
-    """Whether a cancellation came from outside, and not from within the function."""
+def asked_to_stop() -> bool:
+    """Whether a cancellation of the current task came from outside, not from what it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

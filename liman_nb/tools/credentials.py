@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from liman_nb.errors import ToolError
+from liman_nb.state.json_values import copied
 from liman_nb.tools.calling import call_function
 from liman_nb.tools.frames import user_frame
 
@@ -44,7 +45,8 @@ def account_slice(
         account: the account's name, for errors.
 
     Returns:
-        A new dictionary; the values themselves are the context's own.
+        A new dictionary. Lists and dictionaries in it are copies, objects of other classes the
+        context's own.
 
     Raises:
         ToolError: the account is strict and a value is missing; names the key, never a value.
@@ -52,7 +54,7 @@ def account_slice(
     result: dict[str, Any] = {}
     for target, source in _injections(rule.inject if rule else ()):
         try:
-            result = _put(result, target, _read(context, source))
+            result = _put(result, target, copied(_read(context, source)))
         except LookupError:
             if rule and rule.strict:
                 raise ToolError(

@@ -18,9 +18,11 @@ from liman_nb.views.elements import (
     folded,
     header,
     more,
+    part,
     section,
     status_chip,
     tag,
+    text_block,
 )
 from liman_nb.views.escape import one_line
 from liman_nb.views.graph_view import GraphView
@@ -35,6 +37,7 @@ from liman_nb.views.yields import YieldsView
 _NODES_LIMIT = 30
 _MESSAGES_LIMIT = 10
 _MESSAGE_CAP = 1_500
+_WARNINGS_LIMIT = 20
 
 
 class AgentView(View):
@@ -61,16 +64,42 @@ class AgentView(View):
         self._head = _head(name, tree, recorded, running)
         self._graph = GraphView(graph, tree, running)
         self._session = _session(graph, tree, running) if tree.turns else None
+        self._warnings = tuple(map(str, graph.warnings))
 
     def text(self) -> str:
         """The head, what was said in the latest turns, and the tree; before them, the graph."""
         body = self._session.text() if self._session else self._graph.text()
-        return f"{self._head.text()}\n{body}"
+        return "\n".join([self._head.text(), body, *(f"warning: {w}" for w in self._warnings)])
 
     def html(self) -> Markup:
         """A card with the graph and, after the first turn, everything about the session."""
         graph = section("Graph", self._graph.body(), is_open=True)
-        return card(self._head.html(), graph, *(self._session.parts() if self._session else ()))
+        session = self._session.parts() if self._session else ()
+        return card(self._head.html(), graph, *session, *_warnings(self._warnings))
+
+
+class UnreadableView(View):
+    """An agent whose opened session cannot be read: its graph, and what is wrong."""
+
+    def __init__(self, name: str, graph: Graph, problem: str) -> None:
+        """Take what is known.
+
+        Args:
+            name: the agent's name.
+            graph: the checked specs.
+            problem: why the session cannot be read.
+        """
+        self._name, self._graph, self._problem = one_line(name), GraphView(graph), problem
+
+    def text(self) -> str:
+        """The problem, and the graph."""
+        return f"{self._name} - session not readable: {self._problem}\n{self._graph.text()}"
+
+    def html(self) -> Markup:
+        """A card with the same."""
+        problem = text_block(f"The session cannot be read: {self._problem}")
+        graph = section("Graph", self._graph.body(), is_open=True)
+        return card(header(self._name, Markup(""), ""), part(problem), graph)
 
 
 class ResultView(View):
@@ -151,6 +180,15 @@ def _session(
         YieldsView(graph, tree, turn),
         tuple(MessagesView(actor.node, actor.messages) for actor in actors),
     )
+
+
+def _warnings(warnings: Sequence[str]) -> Iterator[Markup]:
+    """What loads and is probably not meant; open, since nothing else shows it."""
+    if warnings:
+        title = f"Warnings about the specs ({len(warnings):,})"
+        shown = [text_block(w) for w in warnings[:_WARNINGS_LIMIT]]
+        rest = more(len(warnings) - _WARNINGS_LIMIT, "warnings; agent.check() lists them")
+        yield section(title, *shown, rest, is_open=True)
 
 
 def _histories(views: Sequence[MessagesView]) -> Iterator[Markup]:

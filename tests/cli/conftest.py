@@ -68,10 +68,20 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield serving
 
 
+_COMMAND = """
+import signal
+from liman_nb.cli import main
+
+# A test run in the background ignores SIGINT, and its children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+
 def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own, where every warning is an error."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "liman_nb", *map(str, arguments)],
+        [sys.executable, "-W", "error", "-c", _COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},

@@ -4,91 +4,27 @@ import copy
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from session_rows import (
+    BOOM,
+    FIRST,
+    FUNCTION,
+    ROOT,
+    call,
+    called,
+    cancel,
+    edge,
+    histories,
+    ran,
+    tree_of,
+    turn,
+)
 
 from liman_nb.engine.apply import UNKNOWN_TOOL, apply
-from liman_nb.engine.ids import call_via, child_id, root_id, turn_id
-from liman_nb.engine.tree import ENDED, Tree
+from liman_nb.engine.ids import turn_id
+from liman_nb.engine.tree import ENDED
 from liman_nb.errors import EngineError
-from liman_nb.state.rows import (
-    CallRecord,
-    CancelRow,
-    ChildRecord,
-    ErrorRecord,
-    RunRow,
-    TransitionRecord,
-    TurnRow,
-    dump_row,
-    load_row,
-)
+from liman_nb.state.rows import ErrorRecord, TransitionRecord, dump_row
 from liman_nb.state.states import LastCall
-
-ROOT = root_id("", "test", "s")
-BOOM = ErrorRecord(type="ValueError", message="boom")
-
-
-def turn(number: int, value="hi", node="chat", node_type="LLMNode") -> TurnRow:
-    """The row of a turn."""
-    return TurnRow(
-        kind="turn",
-        at="2026-01-01T00:00:00.000Z",
-        session_id="s",
-        turn=number,
-        node=node,
-        node_type=node_type,
-        input=value,
-    )
-
-
-def ran(executor: str, output=None, *, to=(), calls=(), tools=None, **more) -> RunRow:
-    """A run: `to` are the nodes that its edges started, `calls` the tools that it called."""
-    children = [ChildRecord(via=f"e{i}", node=n, node_type=t) for i, (n, t) in enumerate(to)]
-    for position, call in enumerate(calls):
-        node_type = "ToolNode" if tools is None or call.name in tools else UNKNOWN_TOOL
-        via = call_via(position, call.id)
-        children.append(ChildRecord(via=via, node=call.name, node_type=node_type))
-    return RunRow(
-        kind="run",
-        at="2026-01-01T00:00:01.000Z",
-        executor=executor,
-        output=output,
-        calls=tuple(calls),
-        children=tuple(children),
-        **more,
-    )
-
-
-def cancel() -> CancelRow:
-    """The row that closes a turn."""
-    return CancelRow(kind="cancel", at="2026-01-01T00:00:02.000Z", reason="stopped")
-
-
-def tree_of(*rows) -> Tree:
-    """The tree that rows add up to."""
-    tree = Tree("s", ROOT)
-    for row in rows:
-        apply(tree, row)
-    return tree
-
-
-FIRST = turn_id(ROOT, 1)
-FUNCTION = "FunctionNode"
-
-
-def edge(parent: str, position: int, run: int = 1) -> str:
-    """Id of the executor that a run's edge started."""
-    return child_id(parent, run, f"e{position}")
-
-
-def call(position: int, name: str = "add", arguments: str = '{"a": 1}') -> CallRecord:
-    """A tool call."""
-    return CallRecord(id=f"c{position}", name=name, arguments=arguments)
-
-
-def called(position: int, run: int = 1) -> str:
-    """Id of the executor that answers a call of the turn's entry node."""
-    return child_id(FIRST, run, call_via(position, f"c{position}"))
-
 
 # ── turns ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -308,37 +244,6 @@ def test_a_run_of_an_executor_that_may_not_run_is_refused():
 
 
 # ── in general ───────────────────────────────────────────────────────────────────────────────────
-
-
-@st.composite
-def histories(draw):
-    """Rows of a random session: fan-outs, failures, tool calls, cancellations."""
-    tree, rows = Tree("s", ROOT), []
-
-    def add(row):
-        row = load_row(dump_row(row))
-        apply(tree, row)
-        rows.append(row)
-
-    for number in range(1, draw(st.integers(1, 3)) + 1):
-        add(turn(number, node=draw(st.sampled_from("ab"))))
-        while tree.idle:
-            executor = tree.executors[draw(st.sampled_from(sorted(tree.idle)))]
-            what = draw(st.sampled_from(["out", "out", "fail", "calls", "fan", "handled"]))
-            deep = executor.depth >= 4 or executor.runs >= 2
-            if draw(st.integers(0, 30)) == 0:
-                add(cancel())
-            elif what == "calls" and executor.node_type == "LLMNode" and not deep:
-                add(ran(executor.id, calls=[call(i) for i in range(draw(st.integers(1, 3)))]))
-            elif what in ("fan", "handled") and not deep:
-                to = [("c", FUNCTION)] * draw(st.integers(1, 3))
-                error = BOOM if what == "handled" else None
-                add(ran(executor.id, None if error else 1, to=to, error=error))
-            elif what == "fail":
-                add(ran(executor.id, error=BOOM))
-            else:
-                add(ran(executor.id, "x"))
-    return tree, rows
 
 
 @settings(max_examples=200, deadline=None)

@@ -69,7 +69,7 @@ def agent_of(specs: str, *, storage=None, **options) -> Agent:
 
 def executors(agent: Agent) -> list[Executor]:
     """The session's executors, the root first."""
-    return list(agent._tree(None).executors.values())
+    return agent._read(None, lambda tree, running: list(tree.executors.values()))
 
 
 def statuses(agent: Agent) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from liman_nb import (
     InMemoryStateStorage,
     LocalLLM,
     OpenAILLM,
+    RedisStateStorage,
     Reply,
     Request,
     ScriptedLLM,
@@ -106,6 +107,7 @@ def agents() -> list[Agent]:
         ),
         Agent("a.yaml", state_storage=InMemoryStateStorage()),
         Agent("a.yaml", state_storage=DiskCacheStateStorage(".liman_nb")),
+        Agent("a.yaml", state_storage=RedisStateStorage("redis://h", session_ttl=None)),
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 from html_check import images_of, problems, text_of
 from view_examples import Play, refund_done, refund_graph, refund_play
 
+from liman_nb.engine.tree import Tree
 from liman_nb.specs import load_graph
 from liman_nb.views import AgentView, ResultView
 from liman_nb.views.conversation import conversation
@@ -41,15 +42,15 @@ def test_the_sections_are_the_graph_and_everything_about_the_session():
         "Why: transitions (13)",
         "Messages by node",
         "Yields (5)",
+        "Warnings about the specs (3)",
     ]
 
     positions = [text.index(title) for title in titles]
     assert positions == sorted(positions)
     assert problems(html) == []
     assert len(images_of(html)) == 1
-    assert (
-        html.count('open="open"') == 3
-    )  # graph, conversation, and the latest turn within executors
+    # open: graph, conversation, the latest turn within executors, warnings
+    assert html.count('open="open"') == 4
 
 
 def test_before_the_first_turn_the_graph_is_shown():
@@ -207,3 +208,22 @@ def test_the_record_is_a_snapshot():
     play.turn("And now?").run("intake", "x", ("triage", "fired", {}, ""))
 
     assert (str(view), view.html()) == before
+
+
+def test_warnings_about_the_specs_stand_on_the_agent_s_card():
+    """What loads and is probably not meant is seen without asking for it."""
+    specs = """
+kind: LLMNode
+name: grader
+yields: {score: integer}
+edges: [{target: next, when: scor > 1}]
+---
+kind: LLMNode
+name: next
+"""
+    view = AgentView("grader", load_graph(specs), Tree("", ""))
+
+    assert "did you mean 'score'" in str(view)
+    assert "Warnings about the specs (1)" in text_of(view.html())
+    assert "did you mean 'score'" in text_of(view.html())
+    assert problems(view.html()) == []

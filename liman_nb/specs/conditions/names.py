@@ -52,10 +52,11 @@ class ErrorView:
     message: str = ""
 
     @classmethod
-    def of(cls, error: BaseException) -> ErrorView:
-        """The view of an exception."""
+    def of(cls, error: BaseException, message: str | None = None) -> ErrorView:
+        """The view of an exception, with another message than its own if one is given."""
         kind = type(error)
-        return cls(kind.__name__, tuple(base.__name__ for base in kind.__mro__[:-1]), str(error))
+        bases = tuple(base.__name__ for base in kind.__mro__[:-1])
+        return cls(kind.__name__, bases, str(error) if message is None else message)
 
 
 @dataclass(frozen=True, slots=True)

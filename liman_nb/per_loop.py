@@ -51,7 +51,7 @@ class PerLoop(Generic[T]):
 
     def _forget_dead_loops(self) -> None:
         """Drop what belongs to loops that were closed without shutting down."""
-        for loop in [loop for loop in self._kept if loop.is_closed()]:
+        for loop in [loop for loop in list(self._kept) if loop.is_closed()]:
             self.forget(loop)
 
 

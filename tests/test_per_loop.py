@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from liman_nb.models.per_loop import PerLoop
+from liman_nb.per_loop import PerLoop
 
 
 @dataclass

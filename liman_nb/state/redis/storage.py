@@ -1,0 +1,210 @@
+"""The storage on a Redis server as the engine sees it.
+
+How keys are named stands in `keys.py`, what happens on the server in `scripts.py`, how it is
+reached in `server.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from pydantic import ValidationError
+
+from liman_nb.errors import SetupError, StorageError, UsageError
+from liman_nb.state.journal import JournalStorage, Tail, last_used_first
+from liman_nb.state.redis import faults, scripts
+from liman_nb.state.redis.address import Address
+from liman_nb.state.redis.keys import Keys
+from liman_nb.state.redis.open_turns import runs_to_come
+from liman_nb.state.redis.scripts import Argument
+from liman_nb.state.redis.server import Client, Server
+from liman_nb.state.rows import TurnRow
+from liman_nb.state.storage import SessionInfo
+
+WEEK = 7 * 24 * 3600
+"""Seconds."""
+
+_SHORTEST, _LONGEST = 0.001, 100 * 365 * 24 * 3600  # seconds
+_PAGE_BYTES = 1 << 20  # of rows per reply
+_PAGE_KEYS = 500  # per round trip, where many keys are looked at
+_FIELDS = ("session_id", "created_at", "used_at", "turns")
+
+
+class RedisStateStorage(JournalStorage):
+    """Keeps sessions on a Redis server, where several machines reach them.
+
+    Making the object connects to nothing. A node run is stored by one script, in one round trip.
+    Two kernels that write to one session find out (`SessionConflict`). A server that restarts is
+    waited for, and the connection is made again; whether its sessions outlive a restart is a matter
+    of the server's own settings: with ``appendonly yes`` and ``appendfsync always`` all of them do,
+    with Redis's default ``appendfsync everysec`` a killed server may lose the last two seconds.
+
+    A session expires `session_ttl` seconds after it was last written or opened, and is then as if
+    it had never been. While a turn is open it does not expire. Nor do states that are saved one by
+    one with Liman's four methods: none of them tells which session it is of.
+
+    Args:
+        url: ``redis://user:password@host:6379/0``, with TLS ``rediss://…``, or ``unix:///path``.
+            Options of the client may follow, such as ``?ssl_ca_certs=/path``. Passwords are shown
+            nowhere.
+        agency: a name that keeps several users of one server apart: each sees only sessions of its
+            own.
+        session_ttl: seconds until an unused session expires; ``None`` to keep them.
+        timeout: how many seconds a connection, a reply, or the return of a lost server is waited
+            for, before a `StorageError` says so. The event loop goes on meanwhile.
+        cluster: whether the server is a node of a Redis Cluster.
+
+    Raises:
+        UsageError: an argument that cannot be used.
+        SetupError: the client is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://localhost:6379/0",
+        *,
+        agency: str = "",
+        session_ttl: float | None = WEEK,
+        timeout: float = 5.0,
+        cluster: bool = False,
+    ) -> None:
+        super().__init__()
+        if find_spec("redis") is None:
+            raise SetupError("the Redis client is not installed: pip install 'liman_nb[redis]'")
+        if session_ttl is not None and not _SHORTEST <= session_ttl <= _LONGEST:
+            raise UsageError(
+                f"session_ttl is a number of seconds from {_SHORTEST} to {_LONGEST:,} (a century), "
+                f"or None to keep sessions, not {session_ttl!r}"
+            )
+        if not timeout > 0:
+            raise UsageError(f"timeout is a number of seconds above 0, not {timeout!r}")
+        self._address = Address.parse(url)
+        self._agency = agency
+        self._keys = _keys(agency)
+        self._life = 0 if session_ttl is None else round(session_ttl * 1000)
+        self._server = Server(self._address, timeout, cluster)
+
+    def __repr__(self) -> str:
+        agency = f", agency={self._agency!r}" if self._agency else ""
+        return f"RedisStateStorage({self._address.shown!r}{agency})"
+
+    async def list_sessions(self) -> list[SessionInfo]:
+        """The sessions of this agency, last used first. Looks at every key of the database.
+
+        Raises:
+            StorageError: the server cannot be read.
+        """
+        return last_used_first(await self._server.ask(self._sessions))
+
+    async def close(self) -> None:
+        """Closes the connections of the running event loop. A later call opens new ones."""
+        await self._server.close()
+
+    # ── what a journal storage keeps ─────────────────────────────────────────────────────────────
+
+    async def _append(
+        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
+    ) -> bool:
+        keys, to_come = self._keys.journal(root), runs_to_come(rows)
+        line = (turn.session_id, turn.at, turn.turn) if turn else ("", "", "")
+        after = (self._life, int(to_come.anew), to_come.runs, *line, *rows)
+
+        async def commit(client: Client, again: bool) -> int:
+            return int(await scripts.COMMIT(client, keys, (first, int(again), *after)))
+
+        ended = await self._server.ask(commit)
+        if ended == scripts.DAMAGED:
+            raise faults.damaged(self._address, root)
+        return ended == scripts.STORED
+
+    async def _read(self, root: str) -> list[bytes]:
+        rows: list[bytes] = []
+        while True:
+            length, *page = await self._page(root, len(rows))
+            if length == scripts.DAMAGED:
+                raise faults.damaged(self._address, root)
+            if length < len(rows):
+                return []  # deleted between two pages
+            rows += page
+            if len(rows) >= length:
+                return rows
+
+    async def _page(self, root: str, first: int) -> list[Any]:
+        keys, arguments = self._keys.journal(root), (first, _PAGE_BYTES, self._life)
+        page: list[Any] = await self._server.ask(
+            lambda client, _: scripts.READ(client, keys, arguments)
+        )
+        return page
+
+    async def _tail(self, root: str) -> Tail:
+        keys = self._keys.journal(root)[:1]
+        length, last = await self._server.ask(lambda client, _: scripts.TAIL(client, keys))
+        return length, last
+
+    async def _put_state(self, key: tuple[str, ...], data: bytes) -> None:
+        await self._command(*self._place("SET", key), data)
+
+    async def _get_state(self, key: tuple[str, ...]) -> bytes | None:
+        data: bytes | None = await self._command(*self._place("GET", key))
+        return data
+
+    async def _delete(self, root: str, executors: Sequence[str]) -> bool:
+        """The root's executor goes last: it leads to the others, should this be cut off."""
+        others = [self._keys.executor(e) for e in reversed(executors) if e != root]
+        counts = await self._each([("UNLINK", key) for key in others])
+        own = (*self._keys.journal(root), self._keys.actors(root), self._keys.executor(root))
+        counts.append(await self._command("UNLINK", *own))
+        return any(counts)
+
+    # ── commands ─────────────────────────────────────────────────────────────────────────────────
+
+    def _place(self, verb: str, key: tuple[str, ...]) -> tuple[str, ...]:
+        """The command that sets or gets a state, up to its value."""
+        if len(key) == 1:
+            return verb, self._keys.executor(*key)
+        root, actor = key
+        return f"H{verb}", self._keys.actors(root), actor
+
+    async def _command(self, *arguments: Argument) -> Any:
+        return await self._server.ask(lambda client, _: client.execute_command(*arguments))
+
+    async def _each(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        return await self._server.ask(lambda client, _: _together(client, commands))
+
+    async def _sessions(self, client: Client, _: bool) -> list[SessionInfo]:
+        pattern = self._keys.every_session
+        keys = {key async for key in client.scan_iter(match=pattern, count=1000)}
+        lines = await _together(client, [("HMGET", key, *_FIELDS) for key in keys])
+        found = zip(keys, lines, strict=True)
+        return [self._session(key, line) for key, line in found if line[0] is not None]
+
+    def _session(self, key: bytes, line: Sequence[bytes]) -> SessionInfo:
+        root = self._keys.root_in(key)
+        try:
+            texts = {name: text.decode() for name, text in zip(_FIELDS, line, strict=True)}
+            return SessionInfo.model_validate({"root": root, **texts})
+        except (ValidationError, UnicodeDecodeError, AttributeError) as error:
+            raise StorageError(
+                f"{self!r}: the line of session {root} in the list of sessions cannot be read: "
+                f"something else than liman_nb wrote to the key {key.decode()}"
+            ) from error
+
+
+async def _together(client: Client, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+    """The replies to many commands, in a few round trips."""
+    replies: list[Any] = []
+    for start in range(0, len(commands), _PAGE_KEYS):
+        pipeline = client.pipeline(transaction=False)
+        for command in commands[start : start + _PAGE_KEYS]:
+            pipeline.execute_command(*command)
+        replies += await pipeline.execute()
+    return replies
+
+
+def _keys(agency: str) -> Keys:
+    try:
+        return Keys(agency)
+    except UnicodeEncodeError:
+        raise UsageError(f"the agency's name {agency!r} has no form in UTF-8") from None

@@ -1,0 +1,312 @@
+"""A storage with only the four methods is cut off anywhere: nothing is lost and nothing done twice."""
+
+import asyncio
+
+import pytest
+from four_methods import FourMethods, Killed, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_rows import ROOT, histories
+
+from liman_nb import Agent
+from liman_nb.engine.apply import apply
+from liman_nb.engine.loading import load_tree
+from liman_nb.engine.states import touched
+from liman_nb.engine.tree import ENDED, Tree
+from liman_nb.errors import TurnFailed
+from liman_nb.models.llm import Reply, ToolCall
+from liman_nb.state.storage import Commit
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def done(work):
+    """The result of a coroutine that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits")
+
+
+def commit(storage: FourMethods, tree: Tree, row) -> None:
+    """Apply and store a row as a session does."""
+    first, changes = tree.seq, apply(tree, row)
+    done(storage.commit(Commit(ROOT, first, (row,), lambda: touched(tree, row, changes))))
+
+
+def loaded(storage: FourMethods) -> Tree:
+    """The session as it is stored."""
+    return done(load_tree(storage, ROOT, "s"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories(), st.data())
+def test_a_cut_leaves_what_was_before_the_row_or_what_is_after_it(history, data):
+    """And from there the session goes on to the same end, through further cuts as well."""
+    live, rows = history
+    storage, tree, stored = FourMethods(), Tree("s", ROOT), 0
+    cuts = data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1, max_size=3))
+    while stored < len(rows):
+        before = seen(tree)
+        if stored in cuts:
+            cuts.remove(stored)
+            storage.left = data.draw(st.integers(0, 8))
+        try:
+            commit(storage, tree, rows[stored])
+        except Killed:
+            after, tree = seen(tree), loaded(storage)
+            assert seen(tree) in (before, after)
+            stored += seen(tree) == after
+        else:
+            stored += 1
+        storage.left = None
+    assert seen(tree) == seen(live)
+    assert seen(loaded(storage)) == seen(live)
+
+
+# ── turns ────────────────────────────────────────────────────────────────────────────────────────
+
+CHAT = "{kind: LLMNode, name: chat}"
+
+TOOLS = """
+kind: LLMNode
+name: chat
+tools: [add, fail]
+edges: [after]
+---
+{kind: ToolNode, name: add, edges: [deep]}
+---
+{kind: ToolNode, name: fail}
+---
+{kind: FunctionNode, name: deep, func: count}
+---
+{kind: FunctionNode, name: after, func: echo}
+"""
+
+FAN_OUT = """
+{kind: FunctionNode, name: start, func: echo, edges: [a, b, c]}
+---
+{kind: FunctionNode, name: a, func: echo, edges: [last]}
+---
+{kind: FunctionNode, name: b, func: boom}
+---
+{kind: FunctionNode, name: c, func: count, edges: [last]}
+---
+{kind: FunctionNode, name: last, func: count}
+"""
+
+LOOP = """
+kind: FunctionNode
+name: start
+func: count
+yields: {n: integer}
+edges: [{target: start, when: n % 3 != 0}]
+"""
+
+HANDLED = """
+kind: FunctionNode
+name: start
+func: boom
+edges: [{target: mend, when: "$is_error('ValueError')"}]
+---
+{kind: FunctionNode, name: mend, func: echo}
+"""
+
+CALLS = [
+    ToolCall("c0", "add", '{"a": 1, "b": 2}'),
+    ToolCall("c1", "unknown", "{}"),
+    ToolCall("c2", "add", '{"a": 3, "b": 4}'),
+    ToolCall("c3", "fail"),
+]
+
+
+def model(request) -> Reply:
+    """Answers by what it is shown: two rounds of calls, then how much it remembers."""
+    roles = [message["role"] for message in request.messages]
+    rounds = len(roles) - 1 - max(i for i, role in enumerate(roles) if role == "user")
+    if request.tools and rounds < 7:
+        return Reply(text="hm", tool_calls=CALLS if rounds == 0 else CALLS[:1])
+    return Reply(text=f"{len(roles)} messages")
+
+
+def echo(value):
+    """Hands on its input."""
+    return value
+
+
+def boom(value):
+    """Fails."""
+    raise ValueError("broke")
+
+
+def count(value, state: dict):
+    """Counts its runs."""
+    state["n"] = state.get("n", 0) + 1
+    return {"n": state["n"]}
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def fail() -> str:
+    """Fails."""
+    raise RuntimeError("no")
+
+
+def agent_of(specs: str, storage: FourMethods) -> Agent:
+    """An agent; two of them over one storage are two processes."""
+    functions = [add, fail, echo, boom, count]
+    return Agent(specs, llm=model, functions=functions, state_storage=storage, name="n")
+
+
+def tree_of(agent: Agent) -> Tree:
+    """The session's tree."""
+    return agent._read(None, lambda tree, running: tree)
+
+
+async def take(agent: Agent, turns: range) -> None:
+    """Take the turns that are not taken yet, as a user does after a restart."""
+    for number in turns:
+        begun = len(tree_of(agent).turns)
+        try:
+            if begun < number:
+                await agent.step(f"turn {number}")
+            elif begun == number and tree_of(agent).status not in ENDED:
+                await agent.resume()
+        except TurnFailed:
+            continue
+
+
+@pytest.mark.parametrize("specs", [CHAT, TOOLS, FAN_OUT, LOOP, HANDLED])
+async def test_after_a_cut_at_any_save_another_process_comes_to_the_same_end(specs):
+    """And a third one reads the same; so nothing is left that would run again in a later turn."""
+    storage = FourMethods()
+    dying, next_one, reader = (agent_of(specs, storage) for _ in range(3))
+    dying.new_session("whole")
+    await take(dying, range(1, 3))
+    whole = seen(tree_of(dying))
+    for cut in range(storage.saves):
+        storage.left = cut
+        dying.new_session(f"cut at {cut}")
+        with pytest.raises(Killed):
+            await take(dying, range(1, 3))
+        next_one.new_session(f"cut at {cut}")
+        await take(next_one, range(1, 3))
+        assert seen(tree_of(next_one)) == whole
+        reader.new_session(f"cut at {cut}")
+        assert seen(tree_of(reader)) == whole
+        storage.kept.clear()
+
+
+async def test_after_a_fault_at_any_save_the_same_agent_comes_to_the_same_end():
+    """The error is the storage's own; what is shown afterwards is what is stored."""
+    storage = FourMethods(OSError)
+    agent, reader = agent_of(FAN_OUT, storage), agent_of(FAN_OUT, storage)
+    agent.new_session("whole")
+    await take(agent, range(1, 3))
+    whole = seen(tree_of(agent))
+    for cut in range(storage.saves):
+        storage.left = cut
+        agent.new_session(f"fault at {cut}")
+        reader.new_session(f"fault at {cut}")
+        with pytest.raises(OSError):  # noqa: PT011 - the storage's, without a text
+            await take(agent, range(1, 3))
+        assert seen(tree_of(agent)) == seen(tree_of(reader))
+        await take(agent, range(1, 3))
+        assert seen(tree_of(agent)) == whole
+        storage.kept.clear()
+
+
+# ── a cancellation ───────────────────────────────────────────────────────────────────────────────
+
+TWO_MODELS = """
+{kind: FunctionNode, name: start, func: echo, edges: [a, b, c]}
+---
+{kind: LLMNode, name: a, tools: [quick, hang]}
+---
+{kind: LLMNode, name: b, tools: [quick, hang]}
+---
+{kind: FunctionNode, name: c, func: boom}
+"""
+
+
+class Hanging:
+    """An agent whose two models each wait for a tool that does not end."""
+
+    def __init__(self, storage: FourMethods) -> None:
+        self.ended, self.nothing_else_runs = 0, asyncio.Event()
+        self.agent = Agent(
+            TWO_MODELS,
+            llm=self._model,
+            tools=[self.quick, self.hang],
+            functions=[echo, boom],
+            state_storage=storage,
+            name="n",
+        )
+        self.agent.listen(self._count)
+
+    def _count(self, event) -> None:
+        self.ended += event.kind == "node_ended"
+        if self.ended == 8:  # start, a, b, c, and of each model a quick tool and an unknown one
+            self.nothing_else_runs.set()
+
+    def _model(self, request) -> Reply:
+        if request.messages[-1]["content"] == "again":
+            return Reply(text=f"{len(request.messages)} messages")
+        names = ("quick", "hang", "unknown")
+        return Reply(tool_calls=[ToolCall(name, name) for name in names])
+
+    async def quick(self) -> str:
+        """Returns."""
+        return "quick"
+
+    async def hang(self) -> str:
+        """Hangs."""
+        await asyncio.sleep(60)
+        return "never"
+
+    async def cancel_turn(self, storage: FourMethods, cut: int | None) -> int:
+        """Begin a turn, cancel it when everything waits; the number of saves of that."""
+        self.ended = 0
+        self.nothing_else_runs.clear()
+        turn = asyncio.create_task(self.agent.step("go"))
+        await self.nothing_else_runs.wait()
+        before, storage.left = storage.saves, cut
+        turn.cancel()
+        with pytest.raises((asyncio.CancelledError, Killed)):
+            await turn
+        storage.left = None
+        return storage.saves - before
+
+
+async def again(agent: Agent) -> None:
+    """Give up what is open, and take another turn."""
+    await agent.abandon()
+    with pytest.raises(TurnFailed, match="broke"):
+        await agent.step("again")
+
+
+async def test_a_cancellation_that_is_cut_off_anywhere_is_one():
+    """Every open call of both histories is answered once, and the next turn is as any other."""
+    storage = FourMethods()
+    dying, next_one = Hanging(storage), Hanging(storage)
+    dying.agent.new_session("whole")
+    saves = await dying.cancel_turn(storage, None)
+    cancelled = seen(tree_of(dying.agent))
+    await again(dying.agent)
+    end = seen(tree_of(dying.agent))
+    assert [m["role"] for m in end["actors"]["a"]["messages"]] == [
+        *("user", "assistant", "tool", "tool", "tool"),
+        *("user", "assistant"),
+    ]
+    for cut in range(saves):
+        dying.agent.new_session(f"cut at {cut}")
+        await dying.cancel_turn(storage, cut)
+        next_one.agent.new_session(f"cut at {cut}")
+        assert (tree_of(next_one.agent).status == "cancelled") == (cut > 0)
+        assert cut == 0 or seen(tree_of(next_one.agent)) == cancelled
+        await again(next_one.agent)
+        assert seen(tree_of(next_one.agent)) == end
