@@ -1,4 +1,4 @@
-"""A storage with only the four methods is cut off anywhere: nothing is lost and nothing done twice."""
+"""A storage with only the four methods is cut off anywhere: nothing is lost, nothing done twice."""
 
 import asyncio
 
