@@ -23,6 +23,10 @@ IN_CODE: Mapping[str, str] = {"store": _STATE_STORAGE, "persistence": _STATE_STO
 """Fields that belong into the code, and how they are written there."""
 
 
+INSIDE: Mapping[str, str] = {"system": "it belongs inside prompts: {system: …}"}
+"""Fields that belong into another one, where they are first looked for."""
+
+
 def validate(model: type[M], tree: Located, subject: str, findings: Findings) -> M | None:
     """The model of a document.
 
@@ -68,7 +72,7 @@ def _report(
     where = tree.at(path)
     if misfit["type"] == "extra_forbidden":
         name = str(path[-1])
-        hint = IN_CODE.get(name) or _known_field(name, model, path)
+        hint = IN_CODE.get(name) or INSIDE.get(name) or _known_field(name, model, path)
         findings.refuse(
             f"unknown field {path_text(path)!r}", where.key or where.place, subject, hint
         )
