@@ -18,7 +18,15 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from liman_nb.errors import NotStorable, StorageError
-from liman_nb.state.json_values import MAX_DEPTH, MAX_DIGITS, MAX_VALUES, check_json
+from liman_nb.state.json_values import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_VALUES,
+    check_json,
+    copied,
+    read_back,
+    same_json,
+)
 
 plain_texts = st.text(st.characters(exclude_categories=["Cs"]))
 plain_values = st.recursive(
@@ -244,3 +252,60 @@ def test_nothing_is_changed():
     with pytest.raises(NotStorable):
         check_json(value, "output")
     assert value == {"a": [1, {"b": (2,)}]}
+
+
+# ── copies ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Level(enum.IntEnum):
+    """A number with a name."""
+
+    HIGH = 3
+
+
+def test_what_a_storage_would_give_back_is_plain_and_nobody_else_s():
+    """Subclasses become what they are stored as; the original is not shared."""
+    value = OrderedDict(level=Level.HIGH, items=[1.5, None])
+    back = read_back(value, "input")
+    assert back == value
+    assert (type(back), type(back["level"])) == (dict, int)
+    back["items"].append(2)
+    assert value["items"] == [1.5, None]
+
+
+def test_what_cannot_be_stored_cannot_be_read_back():
+    """With its path."""
+    with pytest.raises(NotStorable, match=r"input\.a\[0\]"):
+        read_back({"a": [math.nan]}, "input")
+
+
+@given(plain_values)
+def test_a_copy_is_equal_and_shares_no_list_and_no_dictionary(value):
+    """Whatever is changed in it is changed nowhere else."""
+    copy = copied(value)
+    assert copy == value
+
+    def containers(thing):
+        if isinstance(thing, dict | list):
+            yield id(thing)
+            for inner in thing.values() if isinstance(thing, dict) else thing:
+                yield from containers(inner)
+
+    assert not set(containers(copy)) & set(containers(value))
+
+
+def test_a_copy_shares_objects_and_keeps_circles():
+    """An object of somebody's class is passed on as it is; what contains itself still does."""
+    thing, circle = object(), []
+    circle.append(circle)
+    copy = copied({"thing": thing, "circle": circle, "kept": defaultdict(list)})
+    assert copy["thing"] is thing
+    assert copy["circle"][0] is copy["circle"] is not circle
+    assert type(copy["kept"]) is defaultdict
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), ([0], [False]), ("1", 1)])
+def test_values_that_are_stored_differently_differ(one, other):
+    """Python takes some of them for equal."""
+    assert not same_json(one, other)
+    assert same_json(one, one)

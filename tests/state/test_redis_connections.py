@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from uuid import uuid4
 
 import pytest
 from redis_server import storage_on, tell
 
-from liman_nb.errors import SetupError, StorageError, UsageError
+from liman_nb.errors import SessionConflict, SetupError, StorageError, UsageError
 from liman_nb.state.redis import RedisStateStorage
 from liman_nb.testing.story import Story
 
@@ -54,6 +55,22 @@ async def test_many_calls_at_a_time_share_a_few_connections(redis_server):
                 await asyncio.sleep(0.005)
         await telling
     assert 10 < most <= 33
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+async def test_both_protocols_of_redis(redis_server, protocol):
+    """What is stored and read is the same."""
+    url, agency = f"{redis_server.url}?protocol={protocol}", str(uuid4())
+    storage, story, root = RedisStateStorage(url, agency=agency), Story(), str(uuid4())
+    await tell(storage, story, turns=2)
+    assert await storage.load_rows(str(story.root)) == story.rows
+    assert [line.turns for line in await storage.list_sessions()] == [2]
+    with pytest.raises(SessionConflict):
+        await storage.commit(next(Story(root=story.root).tell(turns=1)))
+    await storage.save_actor_state(root, "a", {"b": 1})
+    assert await storage.load_actor_state(root, "a") == {"b": 1}
+    assert await storage.delete_session(root)
+    await storage.close()
 
 
 @pytest.fixture

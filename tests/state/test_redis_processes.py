@@ -22,18 +22,8 @@ from liman_nb import Agent, RedisStateStorage
 from liman_nb.errors import SessionConflict
 from liman_nb.state.rows import RunRow
 from liman_nb.state.storage import Commit, Touched
-from liman_nb.testing.story import Story
 url, argument = sys.argv[1:]
 storage = RedisStateStorage(url)
-"""
-
-OWN_SESSION = """
-async def main():
-    story = Story(session_id=argument)
-    print(story.root)
-    for commit in story.tell(100):
-        await storage.commit(commit)
-asyncio.run(main())
 """
 
 SHARED_SESSION = """
@@ -108,14 +98,6 @@ async def test_two_processes_on_one_session_lose_nothing(redis_server):
         assert await storage.delete_session(root)
     assert sorted(stored) == sorted(told)
     assert len(stored) == 60
-
-
-async def test_processes_with_sessions_of_their_own_do_not_meet(redis_server):
-    """Two kernels write at the same time."""
-    processes = [_start(OWN_SESSION, redis_server, str(number)) for number in range(2)]
-    roots = [_finish(process)[0] for process in processes]
-    async with storage_on(redis_server) as storage:
-        assert [len(await storage.load_rows(root)) for root in roots] == [200, 200]
 
 
 async def test_a_second_kernel_is_told_that_it_came_second(redis_server):

@@ -68,6 +68,15 @@ async def test_a_commit_saves_in_the_order_that_survives_a_crash():
     assert ExecutorState.model_validate(storage.saved[5][1]) == ran
 
 
+async def test_the_root_of_a_cancelled_turn_is_saved_before_all_else():
+    """Everything else of a cancellation follows from it."""
+    storage = _Recording()
+    root, ran = _executor(1), _executor(2)
+    touched = Touched(first=root, actors=(_actor(ran, root),), executors=(ran,), last=root)
+    await storage.commit(Commit(ROOT, 3, (), lambda: touched))
+    assert [save[-2] for save in storage.saved] == [str(UUID(int=n)) for n in (1, 99, 2, 1)]
+
+
 async def test_a_commit_that_touches_nothing_saves_nothing():
     """An empty commit is no error."""
     storage = _Recording()
