@@ -84,13 +84,15 @@ class Agent:
         parts = Parts(
             source=_one_source(specs, specs_dir),
             start_node=start_node,
-            tools=tuple(tools),
-            functions=functions if isinstance(functions, Mapping) else tuple(functions),
+            tools=_several(tools, "tools"),
+            functions=functions
+            if isinstance(functions, Mapping)
+            else _several(functions, "functions"),
             allow_imports=_names(allow_imports),
             language=language,
             strict=strict,
             llm=llm,
-            llms=dict(llms or {}),
+            llms=_by_node(llms),
             state_storage=state_storage,
             bounds=bounds or Bounds(),
             name=name,
@@ -248,8 +250,8 @@ class Agent:
 
     async def abandon(self, *, session_id: str | None = None) -> None:
         """Close an interrupted turn without finishing it; nothing happens when none is open."""
-        runtime, session = await self._reception.ready(session_id)
-        await session.abandon(runtime, "given up by the caller")
+        session = await self._reception.session(session_id)
+        await session.abandon("given up by the caller")
 
     def stop(self, *, session_id: str | None = None) -> bool:
         """End the turn under way within a second, from any thread; whether there was one.
@@ -411,6 +413,22 @@ def _one_source(specs: Any, specs_dir: str | Path | None) -> Any:
             "Agent(specs='''kind: LLMNode …''')"
         )
     return specs if specs_dir is None else Path(specs_dir)
+
+
+def _several(
+    functions: Iterable[Callable[..., Any]], argument: str
+) -> tuple[Callable[..., Any], ...]:
+    if callable(functions) or not isinstance(functions, Iterable):
+        raise UsageError(f"{argument}= takes a list of functions, such as {argument}=[get_weather]")
+    return tuple(functions)
+
+
+def _by_node(llms: Mapping[str, Any] | None) -> dict[str, Any]:
+    if llms is not None and not isinstance(llms, Mapping):
+        raise UsageError(
+            "llms= gives single nodes their models: llms={'chat': …}; one model for all is llm=…"
+        )
+    return dict(llms or {})
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Workshop:
 
     Raises:
         SpecError: the specs do not make a graph.
-        UsageError: a tool or function that cannot be described.
+        UsageError: a tool or function that cannot be described, or a model for no node.
     """
 
     def __init__(
@@ -90,6 +90,8 @@ class Workshop:
         self._resolver = Resolver(_all_functions(parts), parts.allow_imports)
         self.requests = RequestLog()
         self.graph = self._loaded()
+        for name in parts.llms:
+            self.node(name)
         self.storage = _storage(parts.state_storage)
         self.name = parts.name or _name_of(parts.source) or self.graph.entry
         self.sessions = Sessions(self.storage, self.name)
@@ -161,8 +163,6 @@ class Workshop:
 
     def _models(self, graph: Graph) -> dict[str, LLM]:
         """The model of each LLM node: its own, the agent's, or this machine's."""
-        for name in self._parts.llms:
-            self.node(name)
         return {n: self._model(n) for n, node in graph.nodes.items() if node.kind == "LLMNode"}
 
     def _model(self, node: str) -> LLM:
@@ -174,7 +174,14 @@ class Workshop:
                 self._chosen[key] = as_llm(own[node])
             else:
                 self._chosen[key] = default_llm() if common is None else as_llm(common)
-        return self._chosen[key]
+        return _usable(self._chosen[key])
+
+
+def _usable(llm: LLM) -> LLM:
+    """A model that says what it lacks, such as a key, says so before anything is stored."""
+    if callable(check := getattr(llm, "check_setup", None)):
+        check()
+    return llm
 
 
 def _supplied(tool: Function) -> SuppliedTool:

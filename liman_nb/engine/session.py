@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeVar
 
 from liman_nb.engine.apply import apply
@@ -19,7 +20,7 @@ from liman_nb.engine.events import Event, EventKind
 from liman_nb.engine.inside import waiting_turns
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.queue import Turnstile
-from liman_nb.engine.run import CallTime, Runtime, stamp
+from liman_nb.engine.run import CallTime, Runtime, stamp, utc_now
 from liman_nb.engine.states import touched
 from liman_nb.engine.tree import ENDED, Tree
 from liman_nb.errors import (
@@ -131,12 +132,11 @@ class Session:
             self._check_resumable(runtime.graph, context)
             return await self._turn(runtime, context)
 
-    async def abandon(self, runtime: Runtime, reason: str) -> None:
+    async def abandon(self, reason: str) -> None:
         """Close an open turn without finishing it; nothing happens when none is open."""
         self._refuse_waiting_for_itself()
         async with self._line():
-            await self._refresh()
-            await self._cancel(runtime, reason)
+            await self._cancel(utc_now(), reason)
 
     def stop(self) -> bool:
         """End the turn under way, from any thread; whether there was one."""
@@ -168,7 +168,7 @@ class Session:
         if not self.is_open:
             return True
         if how == "abandon":
-            await self._cancel(runtime, "given up for another turn")
+            await self._cancel(runtime.now(), "given up for another turn")
             return True
         if how == "resume":
             self._check_resumable(runtime.graph, context)
@@ -224,7 +224,7 @@ class Session:
             reason = ("stopped by the caller" if was_ours else "cancelled") + _still_running(
                 call_time.left_running
             )
-            cancelled_again = await to_the_end(self._cancel(runtime, reason))
+            cancelled_again = await to_the_end(self._cancel(runtime.now(), reason))
             if cancelled_again or not was_ours:
                 self._tell(runtime, "turn_ended", self.tree.status)
                 raise
@@ -237,10 +237,10 @@ class Session:
         self._tell(runtime, "turn_ended", self.tree.status)
         return len(self.tree.turns)
 
-    async def _cancel(self, runtime: Runtime, reason: str) -> None:
+    async def _cancel(self, at: datetime, reason: str) -> None:
         await self._refresh()
         if self.is_open:
-            await self._commit([cancel_row(reason, stamp(runtime.now()))])
+            await self._commit([cancel_row(reason, stamp(at))])
 
     def _check_ended(self) -> None:
         if self.is_open:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first, session_after
@@ -12,11 +13,12 @@ from liman_nb.state.storage import SessionInfo
 class InMemoryStateStorage(JournalStorage):
     """Keeps sessions in memory: for tests, for teaching, for what need not outlive the kernel.
 
-    Several agents may share one; each then sees the sessions of the others.
+    Several agents may share one, in several threads; each sees the sessions of the others.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self._lock = threading.Lock()
         self._journals: dict[str, list[bytes]] = {}
         self._sessions: dict[str, SessionInfo] = {}
         self._states: dict[tuple[str, ...], bytes] = {}
@@ -32,11 +34,12 @@ class InMemoryStateStorage(JournalStorage):
     async def _append(
         self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
     ) -> bool:
-        if len(self._journals.get(root, ())) != first:
-            return False
-        self._journals.setdefault(root, []).extend(rows)
-        if turn is not None:
-            self._sessions[root] = session_after(self._sessions.get(root), root, turn)
+        with self._lock:
+            if len(self._journals.get(root, ())) != first:
+                return False
+            self._journals.setdefault(root, []).extend(rows)
+            if turn is not None:
+                self._sessions[root] = session_after(self._sessions.get(root), root, turn)
         return True
 
     async def _read(self, root: str) -> list[bytes]:

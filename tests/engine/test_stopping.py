@@ -69,6 +69,13 @@ def statuses(agent: Agent) -> dict[str, str]:
     return {e.node: e.status for e in list(tree_of(agent).executors.values())[1:]}
 
 
+def node_started(agent: Agent) -> asyncio.Event:
+    """Set when a node of the agent runs."""
+    event = asyncio.Event()
+    agent.listen(lambda told: event.set() if told.kind == "node_started" else None)
+    return event
+
+
 class Odd(BaseException):
     """An exception that is no `Exception`, as some libraries have."""
 
@@ -133,7 +140,7 @@ async def test_a_function_that_ends_its_own_task_fails_and_hangs_nothing(specs):
 async def test_an_error_whose_message_cannot_be_made_is_still_the_failure():
     """Neither its text nor the caller's context may raise another one."""
 
-    class Mute(Exception):  # noqa: N818 - it says nothing
+    class Mute(Exception):
         def __str__(self):
             raise RuntimeError("nothing to say")
 
@@ -210,8 +217,9 @@ async def test_a_cancelled_turn_is_told_like_any_other():
     events = []
     agent = agent_of(ONE, lambda value: threading.Event().wait(1))
     agent.listen(lambda event: events.append((event.kind, event.status)))
+    started = node_started(agent)
     turn = asyncio.create_task(agent.step("x"))
-    await asyncio.sleep(0.05)
+    await started.wait()
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
@@ -225,6 +233,7 @@ async def test_stopping_needs_no_task_that_was_never_cancelled():
         await asyncio.sleep(60)
 
     agent, begun = agent_of(ONE, f), asyncio.Event()
+    started = node_started(agent)
 
     async def caller():
         begun.set()
@@ -235,7 +244,7 @@ async def test_stopping_needs_no_task_that_was_never_cancelled():
     task = asyncio.create_task(caller())
     await begun.wait()
     task.cancel()
-    await asyncio.sleep(0.05)
+    await started.wait()
     assert agent.stop()
     assert (await task).status == "cancelled"
 
@@ -248,8 +257,9 @@ async def test_many_threads_that_stop_at_once_stop_one_turn():
         return value
 
     agent = agent_of(ONE, f)
+    started = node_started(agent)
     turn = asyncio.create_task(agent.step("long"))
-    await asyncio.sleep(0.05)
+    await started.wait()
     threads = [threading.Thread(target=lambda: [agent.stop() for _ in range(20)]) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -269,8 +279,9 @@ async def test_stopping_a_call_that_still_resumes_begins_no_other_turn():
         await asyncio.sleep(60)
 
     dying = agent_of(ONE, f, state_storage=storage)
+    started = node_started(dying)
     turn = asyncio.create_task(dying.step("first"))
-    await asyncio.sleep(0.02)
+    await started.wait()
     storage.commit = _fails
     turn.cancel()
     with pytest.raises(OSError, match="gone"):
@@ -278,8 +289,9 @@ async def test_stopping_a_call_that_still_resumes_begins_no_other_turn():
     del storage.commit
 
     agent = agent_of(ONE, f, state_storage=storage, on_open_turn="resume")
+    started = node_started(agent)
     turn = asyncio.create_task(agent.step("second"))
-    await asyncio.sleep(0.02)
+    await started.wait()
     agent.stop()
     result = await turn
     assert (result.turn, result.status, seen) == (1, "cancelled", ["first", "first"])
@@ -383,7 +395,7 @@ async def test_an_input_that_cannot_be_stored_changes_nothing():
 
 
 async def test_a_warning_that_is_an_error_does_not_let_a_listener_break_a_turn():
-    """pytest and `python -W error` make one of it; the turn does not care."""
+    """Pytest and `python -W error` make one of it; the turn does not care."""
     agent = agent_of(ONE)
     agent.listen(lambda event: 1 / 0)
     assert (await agent.step("x")).output == "x"

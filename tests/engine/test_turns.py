@@ -511,14 +511,37 @@ async def test_without_a_model_nothing_is_stored_and_one_sentence_says_what_to_d
     assert (await silent.step("x")).output == "x"
 
 
+async def test_a_model_that_lacks_its_key_says_so_before_anything_is_stored(monkeypatch):
+    """A turn that cannot work is not begun."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    agent = agent_of("{kind: LLMNode, name: chat}", llm="gpt-4o-mini")
+    with pytest.raises(SetupError, match="OPENAI_API_KEY"):
+        await agent.step("x")
+    assert not agent.tree().total
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tools": add}, r"tools= takes a list of functions, such as tools=\[get_weather\]"),
+        ({"functions": add}, "functions= takes a list of functions"),
+        ({"llms": ["x"]}, "llms= gives single nodes their models"),
+    ],
+)
+def test_what_is_given_in_the_wrong_form_is_said_at_once(options, message):
+    """One sentence that shows the right form."""
+    with pytest.raises(UsageError, match=message):
+        agent_of("{kind: LLMNode, name: chat}", **options)
+
+
 async def test_models_by_node_win_over_the_agent_s():
     """`llms` names single nodes; an unknown one is refused."""
     specs = "{kind: LLMNode, name: a, edges: [b]}\n---\n{kind: LLMNode, name: b}"
     agent = agent_of(specs, llm=["from the agent's"], llms={"b": ["from b's own"]})
     assert (await agent.step("x")).output == "from b's own"
-    wrong = agent_of(specs, llm=["x"], llms={"c": ["y"]})
     with pytest.raises(UsageError, match="there is no node 'c'"):
-        await wrong.step("x")
+        agent_of(specs, llm=["x"], llms={"c": ["y"]})
 
 
 @pytest.mark.parametrize("reply", ["half a pair: \ud800", [call("add", a="\ud800")]])
