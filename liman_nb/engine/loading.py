@@ -48,7 +48,7 @@ def tree_of(
     for row in rows:
         try:
             apply(tree, row)
-        except (EngineError, LookupError) as error:
+        except (EngineError, LookupError, ValueError) as error:
             raise StorageError(
                 f"row {tree.seq} of session {tree.session_id!r} does not fit the rows before it: "
                 f"{error}. The journal is damaged; nothing was changed"
@@ -65,7 +65,13 @@ async def _from_states(storage: StateStorage, root: str, session_id: str | None)
     actors = await _load_actors(storage, root, executors.values())
     unsaved = _rolled_forward(executors, root, actors)
     await _load_below(storage, executors, unsaved)
-    return _tree(root, executors, actors, unsaved)
+    try:
+        return _tree(root, executors, actors, unsaved)
+    except (EngineError, LookupError, ValueError) as error:
+        raise StorageError(
+            f"the states of session {top.session.session_id!r} do not fit each other: {error}. The "
+            f"storage {storage!r} is damaged; nothing was changed"
+        ) from error
 
 
 async def _load_below(
@@ -137,9 +143,20 @@ def _tree(
     for actor in actors:
         tree.actors[actor.node_name] = actor_of(root, actor)
     tree.turns = [turn_of(state) for state in session.turns]
+    _check_places(tree)
     if tree.turns:
         _derive(tree)
     return tree
+
+
+def _check_places(tree: Tree) -> None:
+    """Each executor is a child of its parent, of one turn, and started once."""
+    for executor in tree.executors.values():
+        for child in map(tree.executors.__getitem__, executor.children):
+            if child.parent != executor.id or not 1 <= child.turn <= len(tree.turns):
+                raise EngineError(f"executor {child.id} is not where its parent has it")
+        if len(set(executor.children)) < len(executor.children):
+            raise EngineError(f"executor {executor.id} has a child twice")
 
 
 def _derive(tree: Tree) -> None:

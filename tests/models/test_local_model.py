@@ -69,6 +69,14 @@ async def test_the_same_each_time(local_model: LocalLLM):
     assert len(tokens) > 5
 
 
+async def test_the_same_each_time_in_the_middle_of_a_conversation(local_model: LocalLLM):
+    """Nor does the answer depend on how much of the conversation the server has seen before."""
+    request = ask("My name is Alice.", "Nice to meet you, Alice!", "What is my name?")
+    await local_model.complete(ask("Is Oslo in Norway?"))
+    texts = {(await local_model.complete(request)).text for _ in range(3)}
+    assert len(texts) == 1
+
+
 @pytest.mark.parametrize("name", ["Alice", "Bob", "Priya"])
 async def test_it_remembers_a_name(local_model: LocalLLM, name: str):
     """What was said in an earlier turn is found again."""
