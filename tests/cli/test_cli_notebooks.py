@@ -111,6 +111,7 @@ def commands(monkeypatch) -> list[tuple[str, ...]]:
     started: list[tuple[str, ...]] = []
     monkeypatch.setattr(demo, "_run", lambda *command: started.append(command) or 0)
     monkeypatch.setattr("liman_nb.models.fetch.fetch_model", lambda **_: Path("model.gguf"))
+    monkeypatch.setattr("liman_nb.models.local.local_runtime_installed", lambda: True)
     return started
 
 
@@ -133,6 +134,18 @@ def test_demo_without_a_screen_opens_nothing(run, commands, monkeypatch):
     monkeypatch.setattr(demo, "has_screen", lambda: False)
     assert run("demo").status == 0
     assert len(commands) == 2
+
+
+def test_demo_without_the_model_s_runtime_says_so_before_it_fetches_anything(
+    run, commands, monkeypatch
+):
+    """One sentence, and no download."""
+    monkeypatch.setattr("liman_nb.models.local.local_runtime_installed", lambda: False)
+    done = run("demo")
+    assert done.status == 1
+    assert done.err.count("\n") == 1
+    assert 'pip install "liman_nb[local]"' in done.err
+    assert commands == []
 
 
 def test_demo_ends_with_the_first_failure(run, commands, monkeypatch):
