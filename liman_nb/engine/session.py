@@ -221,16 +221,15 @@ class Session:
             await drive.run()
         except asyncio.CancelledError:
             was_ours = stop.take_back()
-            reason = ("stopped by the caller" if was_ours else "cancelled") + _still_running(
-                call_time.left_running
-            )
+            why = "stopped by the caller" if was_ours else "cancelled"
+            reason = why + _still_running(call_time.left_running)
             cancelled_again = await to_the_end(self._cancel(runtime.now(), reason))
             if cancelled_again or not was_ours:
                 self._tell(runtime, "turn_ended", self.tree.status)
                 raise
         finally:
             call_time.credentials.close()
-            stop.over = True
+            stop.end()
             if self._stop is stop:  # not after another turn, where this one's loop was closed
                 self._stop = self._drive = None
         self._check_ended()
@@ -311,19 +310,27 @@ class _Stop:
         self._cancelled_before = task.cancelling()
         self._loop = asyncio.get_running_loop()
         self._asked = False
-        self.over = False
+        self._over = False
 
     def __call__(self) -> None:
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        if not self.over and not self._asked:
+        if not self._over and not self._asked:
             self._asked = True
             self._task.cancel()
 
     def take_back(self) -> bool:
         """Whether the cancellation was ours alone; then the task goes on."""
-        return self._asked and self._task.uncancel() <= self._cancelled_before
+        if not self._asked or self._over:
+            return False
+        self._over = True
+        return self._task.uncancel() <= self._cancelled_before
+
+    def end(self) -> None:
+        """The turn is over, and the task is no more cancelled than it was before."""
+        self.take_back()
+        self._over = True
 
 
 def _still_running(left: Sequence[LeftRunning]) -> str:

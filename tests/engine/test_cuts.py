@@ -1,6 +1,7 @@
 """A storage with only the four methods is cut off anywhere: nothing is lost, nothing done twice."""
 
 import asyncio
+import json
 
 import pytest
 from four_methods import FourMethods, Killed, seen
@@ -13,7 +14,7 @@ from liman_nb.engine.apply import apply
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.states import touched
 from liman_nb.engine.tree import ENDED, Tree
-from liman_nb.errors import TurnFailed
+from liman_nb.errors import StorageError, TurnFailed
 from liman_nb.models.llm import Reply, ToolCall
 from liman_nb.state.storage import Commit
 
@@ -301,3 +302,36 @@ async def test_a_cancellation_that_is_cut_off_anywhere_is_one():
         assert cut == 0 or seen(tree_of(next_one.agent)) == cancelled
         await again(next_one.agent)
         assert seen(tree_of(next_one.agent)) == end
+
+
+# ── states that do not fit ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("turn", 7), ("turn", 0), ("parent_id", "00000000-0000-0000-0000-000000000001")],
+)
+async def test_states_that_do_not_fit_each_other_are_an_error_of_the_storage(field, value):
+    """It was damaged, or written by something else; nothing runs on it."""
+    storage = FourMethods()
+    agent = agent_of(CHAT, storage)
+    agent.new_session("s")
+    await agent.step("x")
+    (turn,) = tree_of(agent).executors[agent._reception.opened.root].children
+    storage.kept[turn] = json.dumps({**json.loads(storage.kept[turn]), field: value})
+    with pytest.raises(StorageError, match=r"the states of session 's' do not fit each other"):
+        await agent_of(CHAT, storage).open("s")
+
+
+async def test_a_child_that_is_there_twice_is_an_error_of_the_storage():
+    """It would count for two."""
+    storage = FourMethods()
+    agent = agent_of(CHAT, storage)
+    agent.new_session("s")
+    await agent.step("x")
+    root = agent._reception.opened.root
+    state = json.loads(storage.kept[root])
+    state["child_executor_ids"] *= 2
+    storage.kept[root] = json.dumps(state)
+    with pytest.raises(StorageError, match="has a child twice"):
+        await agent_of(CHAT, storage).open("s")

@@ -399,3 +399,24 @@ async def test_a_warning_that_is_an_error_does_not_let_a_listener_break_a_turn()
     agent = agent_of(ONE)
     agent.listen(lambda event: 1 / 0)
     assert (await agent.step("x")).output == "x"
+
+
+async def test_a_turn_that_is_stopped_while_the_storage_fails_leaves_its_task_as_it_was():
+    """The fault is raised; the task of the caller is not left half cancelled."""
+    committing = asyncio.Event()
+
+    class Slow(Faulty):
+        async def commit(self, commit):
+            if self.commits == 1:
+                committing.set()
+                await asyncio.sleep(0.02)
+            await super().commit(commit)
+
+    agent = agent_of(ONE, state_storage=Slow(OSError("disk")))
+    turn = asyncio.create_task(agent.step("x"))
+    await committing.wait()
+    agent.stop()
+    with pytest.raises(OSError, match="disk"):
+        await turn
+    assert turn.cancelling() == 0
+    assert statuses(agent) == {"f": "idle"}
