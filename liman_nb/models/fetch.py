@@ -18,7 +18,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -154,13 +154,12 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
 
 def _size(folder: Path) -> int:
     """Bytes of the largest file in a folder that another process works in."""
-    sizes = [0]
-    for path in folder.rglob("*"):
-        try:
-            sizes.append(path.stat().st_size)
-        except OSError:  # it is gone by now
-            continue
-    return max(sizes)
+    largest = 0
+    for parent, _, names in os.walk(folder):  # passes over folders that are gone by now
+        for name in names:
+            with suppress(OSError):  # and so is this file
+                largest = max(largest, Path(parent, name).stat().st_size)
+    return largest
 
 
 def _last_lines(log: IO[bytes]) -> str:

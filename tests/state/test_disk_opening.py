@@ -258,3 +258,17 @@ if pid:
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.stderr) == ("[30, 10]", "")
+
+
+async def test_many_open_a_directory_at_the_moment_when_it_is_made(tmp_path):
+    """A database that somebody else is just making is not taken for a damaged one."""
+    for number in range(20):
+        storages = [DiskCacheStateStorage(tmp_path / f"store {number}") for _ in range(6)]
+        states = [{"writer": i} for i in range(len(storages))]
+        await asyncio.gather(
+            *(s.save_executor_state(f"e{i}", states[i]) for i, s in enumerate(storages))
+        )
+        read = [await storages[0].load_executor_state(f"e{i}") for i in range(len(storages))]
+        assert read == states
+        for storage in storages:
+            await storage.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -26,6 +27,9 @@ FORMAT = 1
 _OWNER_ONLY = 0o600
 _MAGIC = b"SQLite format 3\0"
 _SMALLEST = 512  # bytes in the smallest page, which is the smallest database
+
+_LOOKS = 10
+_BETWEEN_LOOKS = 0.03  # seconds
 
 _SETTINGS = {
     "eviction_policy": "none",  # diskcache's default throws the oldest rows away at 1 GiB
@@ -95,19 +99,33 @@ def _check_length(directory: Path, database: Path) -> None:
     """Finds a file that was cut short, or is none of SQLite's.
 
     SQLite takes a very short file for an empty database, whatever it holds, and finds a missing
-    page only when it needs it. With a write-ahead log the file may be shorter than its header says.
+    page only when it needs it. A file that another process is making at this moment looks damaged
+    for an instant; one that is stays so.
     """
+    fault = _length_fault(directory, database)
+    for _ in range(_LOOKS):
+        if fault is None:
+            return
+        time.sleep(_BETWEEN_LOOKS)
+        fault = _length_fault(directory, database)
+    if fault is not None:
+        raise fault
+
+
+def _length_fault(directory: Path, database: Path) -> StorageError | None:
+    """With a write-ahead log the file may be shorter than its header says."""
     logged = database.with_name("cache.db-wal").exists()
     with database.open("rb") as file:
         header, size = file.read(100), os.fstat(file.fileno()).st_size
     if size == 0:
-        return
+        return None
     if not header.startswith(_MAGIC[:size]):
-        raise faults.fault("SQLITE_NOTADB", directory, f"{size} bytes of something else")
+        return faults.fault("SQLITE_NOTADB", directory, f"{size} bytes of something else")
     page_size = int.from_bytes(header[16:18], "big")
     pages = int.from_bytes(header[28:32], "big")
     if size < _SMALLEST or (not logged and size < pages * page_size):
-        raise faults.fault("SQLITE_CORRUPT", directory, f"{size} bytes are left of it")
+        return faults.fault("SQLITE_CORRUPT", directory, f"{size} bytes are left of it")
+    return None
 
 
 def _reason(error: OSError, directory: Path) -> str:
