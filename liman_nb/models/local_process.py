@@ -35,14 +35,12 @@ class LocalSettings:
         name: the model's name in replies.
         context_tokens: tokens of prompt and reply together.
         threads: CPU threads.
-        cache_mib: mebibytes of memory for prompts seen before.
     """
 
     path: str
     name: str
     context_tokens: int
     threads: int
-    cache_mib: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def _start(settings: dict[str, Any]) -> Any:
     params.endpoint_slots = False
     params.n_ctx = settings["context_tokens"]
     params.n_parallel = 1  # one after the other: the same question gets the same answer
-    params.cache_ram_mib = settings["cache_mib"]
+    params.cache_ram_mib = 0  # requests ask for no prompt cache: its answers differ
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.verbosity = 2  # errors and warnings; never what is said
     return xllamacpp.Server(params)

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from four_methods import FourMethods
 
 from liman_nb import (
     Agent,
@@ -13,7 +14,6 @@ from liman_nb import (
     Executor,
     InMemoryStateStorage,
     ScriptedLLM,
-    StateStorage,
     call,
 )
 from liman_nb.errors import (
@@ -26,29 +26,6 @@ from liman_nb.errors import (
     TurnFailed,
     UsageError,
 )
-
-
-class FourMethods(StateStorage):
-    """The least that a user may implement."""
-
-    def __init__(self) -> None:
-        self.kept = {}
-
-    async def save_actor_state(self, execution_id, actor_id, state):
-        """Keep a state."""
-        self.kept[execution_id, actor_id] = state
-
-    async def load_actor_state(self, execution_id, actor_id):
-        """Give it back."""
-        return self.kept.get((execution_id, actor_id))
-
-    async def save_executor_state(self, execution_id, state):
-        """Keep a state."""
-        self.kept[execution_id] = state
-
-    async def load_executor_state(self, execution_id):
-        """Give it back."""
-        return self.kept.get(execution_id)
 
 
 @pytest.fixture(params=["memory", "disk", "four methods"])
