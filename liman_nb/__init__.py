@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from liman_nb.models.scripted import ScriptedLLM as ScriptedLLM
     from liman_nb.models.written import call as call
     from liman_nb.result import ExecutorInput as ExecutorInput
+    from liman_nb.result import Question as Question
     from liman_nb.result import StepResult as StepResult
     from liman_nb.specs.conditions import View as View
     from liman_nb.state.disk.storage import DiskCacheStateStorage as DiskCacheStateStorage
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from liman_nb.state.states import ExecutorState as ExecutorState
     from liman_nb.state.states import NodeActorState as NodeActorState
     from liman_nb.state.storage import StateStorage as StateStorage
+    from liman_nb.tools.suspend import Suspend as Suspend
 
 _HOMES = {
     "Agent": "agent",
@@ -51,12 +53,14 @@ _HOMES = {
     "NodeActor": "engine.tree",
     "NodeActorState": "state.states",
     "OpenAILLM": "models.openai_chat",
+    "Question": "result",
     "RedisStateStorage": "state.redis.storage",
     "Reply": "models.llm",
     "Request": "models.llm",
     "ScriptedLLM": "models.scripted",
     "StateStorage": "state.storage",
     "StepResult": "result",
+    "Suspend": "tools.suspend",
     "Usage": "models.llm",
     "View": "specs.conditions",
     "call": "models.written",

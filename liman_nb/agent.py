@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.events import Event, Listener
 from liman_nb.engine.run import Runtime
-from liman_nb.engine.session import OnOpenTurn, Session
+from liman_nb.engine.session import Answer, OnOpenTurn, Session
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
 from liman_nb.portal import Portal
 from liman_nb.reception import Call, Reception, checked_context
-from liman_nb.result import StepResult, result_of
+from liman_nb.result import Question, StepResult, open_questions, result_of
 from liman_nb.state.storage import StateStorage
 from liman_nb.views.bundles import View
 from liman_nb.views.graph_view import GraphView
@@ -31,6 +31,14 @@ from liman_nb.views.yields import YieldsView
 from liman_nb.workshop import Parts, Problems, Workshop
 
 T = TypeVar("T")
+
+
+class _NoAnswer:
+    def __repr__(self) -> str:
+        return "no answer"
+
+
+NO_ANSWER = _NoAnswer()
 
 
 class Agent:
@@ -53,8 +61,9 @@ class Agent:
         allow_imports: modules whose functions specs may name by dotted path.
         language: language of localized texts.
         bounds: what one turn may do at most.
-        on_open_turn: what `step` does with a turn that was interrupted: ``ask`` raises
-            :class:`~liman_nb.errors.OpenTurn`, ``resume`` finishes it first, ``abandon`` closes it.
+        on_open_turn: what `step` does with a turn that was interrupted or waits for a person:
+            ``ask`` raises :class:`~liman_nb.errors.OpenTurn`, ``resume`` finishes it first if it
+            can, ``abandon`` closes it.
         strict: whether a finding such as an unknown key is an error; ``False`` makes it a warning.
 
     Raises:
@@ -159,11 +168,13 @@ class Agent:
             context: call-time data for conditions, prompts and service accounts. Never stored.
 
         Returns:
-            The result; its status is ``cancelled`` after :meth:`stop`.
+            The result; its status is ``suspended`` while a person is asked (see
+            :attr:`StepResult.pending`), ``cancelled`` after :meth:`stop`.
 
         Raises:
             TurnFailed: a node run failed and nothing handled it; carries the result.
-            OpenTurn: the session's last turn was interrupted; the message shows both ways on.
+            OpenTurn: the session's last turn was interrupted, or waits for a person; the message
+                shows both ways on.
             SetupError: there is no language model; the message says what to run.
             SpecError: a function that the specs name cannot be found or used.
             UsageError: an input of another kind, or a call from within a turn of the same session.
@@ -227,29 +238,40 @@ class Agent:
 
     async def resume(
         self,
+        answer: Any = NO_ANSWER,
         *,
+        question: Question | str | None = None,
         session_id: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> StepResult:
-        """Go on with a turn that was interrupted: what was committed is not run again.
+        """Go on with a turn that was interrupted, or that waits for a person.
+
+        What was committed is not run again. Questions whose deadline has passed get their fallback,
+        others wait on.
 
         Args:
+            answer: the answer to a question; absent to go on without one. Where the question's form
+                has one required field, that field's value alone will do: ``True`` approves a call.
+            question: which question, where several are open: one of :meth:`pending`, its id, or the
+                name of the node that asks.
             session_id: the session; the opened one when absent.
             context: the call-time data again; only its keys were stored.
 
         Raises:
+            AnswerInvalid: the answer does not fit; the question stays open.
             OpenTurn: no turn is open.
             ContextMissing: keys are missing that the turn was begun with.
             SpecChanged: the turn was begun with other specs.
             LimanError: as for :meth:`step`.
         """
+        given = _answer(answer, question)
         checked = checked_context(context)
         runtime, session = await self._reception.ready(session_id)
-        number = await session.resume(runtime, checked)
+        number = await session.resume(runtime, checked, given)
         return self._ended(runtime, session, number)
 
     async def abandon(self, *, session_id: str | None = None) -> None:
-        """Close an interrupted turn without finishing it; nothing happens when none is open."""
+        """Close an open turn without finishing it; nothing happens when none is open."""
         session = await self._reception.session(session_id)
         await session.abandon("given up by the caller")
 
@@ -343,6 +365,10 @@ class Agent:
         """Every edge considered: its condition, the values it read, its outcome, and why."""
         return self._read(session_id, lambda tree, _: TransitionsView(tree))
 
+    def pending(self, *, session_id: str | None = None) -> tuple[Question, ...]:
+        """The questions of a session that wait for a person, in the order of asking."""
+        return self._read(session_id, lambda tree, _: open_questions(tree))
+
     def requests(self, node: str, *, session_id: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The exact requests sent to an LLM node's model by this object, oldest first.
 
@@ -404,6 +430,14 @@ class Agent:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self._card()._repr_mimebundle_(include, exclude)
+
+
+def _answer(value: Any, question: Question | str | None) -> Answer | None:
+    if value is NO_ANSWER:
+        if question is not None:
+            raise UsageError("resume(question=…) needs the answer, too: agent.resume(answer, …)")
+        return None
+    return Answer(value, question.id if isinstance(question, Question) else question)
 
 
 def _one_source(specs: Any, specs_dir: str | Path | None) -> Any:

@@ -7,6 +7,7 @@
     ├── SetupError             whoever set up this machine: a model, key, file or package is missing
     ├── UsageError             the caller of a method: wrong argument, wrong moment
     │   ├── OpenTurn               the session's last turn is not finished
+    │   ├── AnswerInvalid          an answer does not fit its question, which stays open
     │   ├── UnknownSession         no such session in this storage
     │   └── ContextMissing         an open turn needs call-time context again
     ├── StorageError           the storage: locked, corrupt, unreadable
@@ -15,6 +16,8 @@
     ├── NodeError              one node run failed; stored with the run and shown in the tree
     │   ├── ModelError             the language model: see its subclasses
     │   ├── ToolError              a tool call that could not be made or failed
+    │   │   └── NotApproved            a person did not allow it
+    │   ├── QuestionExpired        nobody answered in time, and there is no fallback
     │   ├── YieldsError            a reply that does not fit the declared yields
     │   └── BoundExceeded          a turn reached a bound
     ├── TurnFailed             a turn ended failed: names the node and the cause, carries the result
@@ -153,7 +156,19 @@ class UsageError(LimanError):
 
 
 class OpenTurn(UsageError):
-    """The session's last turn neither finished nor failed; the message shows both ways on."""
+    """The session's last turn has not ended: it was interrupted, or waits for a person."""
+
+
+class AnswerInvalid(UsageError):
+    """An answer that does not fit its question. Nothing is stored, and the question stays open.
+
+    Attributes:
+        errors: one sentence for each thing that does not fit.
+    """
+
+    def __init__(self, message: str, errors: Sequence[str]) -> None:
+        self.errors = tuple(errors)
+        super().__init__(message)
 
 
 class UnknownSession(UsageError):
@@ -256,6 +271,14 @@ class ScriptExhausted(ModelError):
 
 class ToolError(NodeError):
     """A tool call that could not be made (unknown tool, bad arguments) or that failed."""
+
+
+class NotApproved(ToolError):
+    """A call of a tool with ``approval: true`` that a person did not allow."""
+
+
+class QuestionExpired(NodeError):
+    """A question that nobody answered in time, and that has no fallback."""
 
 
 class YieldsError(NodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,13 +11,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from liman_nb.engine.ids import actor_id
-from liman_nb.engine.tree import Executor, Status, Tree, Turn
+from liman_nb.engine.ids import actor_id, question_id
+from liman_nb.engine.tree import ENDED, Executor, Join, Status, Tree, Turn
 from liman_nb.errors import TurnFailed, UsageError
 from liman_nb.models.llm import Usage
 from liman_nb.specs.graph import Graph
 from liman_nb.state.json_values import copied
-from liman_nb.state.rows import ErrorRecord
+from liman_nb.state.rows import ErrorRecord, QuestionKind
 from liman_nb.views.record import ResultView
 from liman_nb.views.tree_view import TreeView
 
@@ -57,6 +58,53 @@ class NodeFailure:
         return f"{self.node}: {self.error.type}: {self.error.message}{where}"
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that waits for a person. ``await agent.resume(answer)`` answers it.
+
+    Attributes:
+        id: names it, where several are open: ``agent.resume(answer, question=…)``.
+        node: name of the node that asks.
+        kind: who asks: a ``human`` node, a tool that needs ``approval``, a ``function`` that raised
+            `Suspend`, or a tool whose call a ``crash`` may have cut short.
+        text: the question.
+        form: JSON schema of the answer; empty for any JSON value.
+        input: what the node was given; the arguments of a tool.
+        deadline: until when it may be answered, UTC; ``None`` for ever.
+        fallback: the answer after that, in a tuple of its own; empty for none.
+    """
+
+    id: str
+    node: str
+    kind: QuestionKind
+    text: str
+    form: Mapping[str, Any]
+    input: Any
+    deadline: datetime | None = None
+    fallback: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.text}"
+
+
+def open_questions(tree: Tree) -> tuple[Question, ...]:
+    """The questions of a session that wait for a person, in the order of asking."""
+    return tuple(
+        Question(
+            id=question_id(executor.id, executor.asked),
+            node=executor.node,
+            kind=asked.kind,
+            text=asked.text,
+            form=copied(asked.form),
+            input=copied(executor.input),
+            deadline=datetime.fromisoformat(asked.deadline) if asked.deadline else None,
+            fallback=copied(asked.fallback),
+        )
+        for executor in map(tree.executors.__getitem__, tree.asking)
+        if (asked := executor.question) is not None
+    )
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class StepResult:
     """What a turn came to (Liman's ``ExecutorOutput``).
@@ -67,11 +115,11 @@ class StepResult:
         node_actor_id: the actor that the turn entered at.
         turn: the turn's number, 1-based.
         entry: name of the node that it entered at.
-        status: ``completed``, ``failed`` or ``cancelled``.
+        status: ``completed``, ``failed``, ``cancelled``, or ``suspended`` while questions wait.
         outputs: node and value of every branch's end, in the order in which the branches began.
         yields: the latest structured output of each node that has one, by node.
         errors: every failed node run, also those that were handled.
-        pending: questions that wait for a person.
+        pending: questions that wait for a person, in the order of asking.
         usage: tokens of the turn, as the servers counted them.
         cancelled: why the turn was closed without finishing; empty when it was not.
     """
@@ -85,7 +133,7 @@ class StepResult:
     outputs: tuple[tuple[str, Any], ...]
     yields: Mapping[str, Mapping[str, Any]]
     errors: tuple[NodeFailure, ...]
-    pending: tuple[Any, ...]
+    pending: tuple[Question, ...]
     usage: Usage
     cancelled: str
     _origin: _Origin
@@ -188,7 +236,7 @@ def result_of(agent: str, graph: Graph, session: Tree, number: int) -> StepResul
         outputs=tuple((e.node, copied(e.output)) for e in executors if _is_end(tree, e)),
         yields={e.node: copied(e.output) for e in executors if _has_yields(graph, e)},
         errors=tuple(_failure(tree, e) for e in executors if e.error is not None),
-        pending=(),
+        pending=open_questions(session) if top.status not in ENDED else (),
         usage=Usage(
             sum(e.input_tokens for e in executors), sum(e.output_tokens for e in executors)
         ),
@@ -198,11 +246,23 @@ def result_of(agent: str, graph: Graph, session: Tree, number: int) -> StepResul
 
 
 def _turn_alone(session: Tree, turn: Turn) -> Tree:
-    """The session with one turn. Executors of an ended turn never change, so they are shared."""
+    """The session with one turn. What has ended never changes, so it is shared."""
     root = replace(session.executors[session.root], children=[turn.executor])
     top = session.executors[turn.executor]
-    executors = {root.id: root, **{e.id: e for e in _below(session, top)}}
-    return Tree(session.session_id, session.root, session.seq, executors, turns=[turn])
+    executors = {root.id: root, **{e.id: _still(e) for e in _below(session, top)}}
+    return Tree(
+        session.session_id,
+        session.root,
+        session.seq,
+        executors,
+        turns=[turn if top.status in ENDED else deepcopy(turn)],
+        asking={identity: None for identity in session.asking if identity in executors},
+    )
+
+
+def _still(executor: Executor) -> Executor:
+    """An executor as it is now, whatever comes after."""
+    return executor if executor.status in ENDED else deepcopy(executor)
 
 
 def _below(tree: Tree, top: Executor) -> Iterator[Executor]:
@@ -220,16 +280,24 @@ def _is_end(tree: Tree, executor: Executor) -> bool:
         return False
     if any(tree.executors[c].parent_run == executor.runs for c in executor.children):
         return False
-    return not _answers_a_call(tree, executor)
+    joined = any(_took(join, executor) for turn in tree.turns for join in turn.joins.values())
+    return not joined and not _answers_a_call(tree, executor)
+
+
+def _took(join: Join, executor: Executor) -> bool:
+    """Whether a branch went on in a join, or came too late for it. One that halts takes nothing."""
+    came = executor.id in join.late or executor.id in join.arrived.values()
+    return came and join.outcome == "started"
 
 
 def _answers_a_call(tree: Tree, executor: Executor) -> bool:
-    """Whether the executor, or one above it, answers a tool call."""
-    while not executor.called:
-        if executor.parent is None:
-            return False
-        executor = tree.executors[executor.parent]
-    return True
+    """Whether the executor, or one above it, answers a tool call, or joins branches of calls."""
+    while executor.parent is not None:
+        parent = tree.executors[executor.parent]
+        if executor.called or executor.parent_run < parent.runs or parent.calls:
+            return executor.parent != tree.root
+        executor = parent
+    return False
 
 
 def _has_yields(graph: Graph, executor: Executor) -> bool:

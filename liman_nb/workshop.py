@@ -15,12 +15,12 @@ from typing import Any
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import find_callables
 from liman_nb.engine.events import Event
+from liman_nb.engine.joins import Joins
 from liman_nb.engine.loading import project
 from liman_nb.engine.requests import RequestLog
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.sessions import Sessions
-from liman_nb.engine.unrunnable import unrunnable
-from liman_nb.errors import Problem, SpecError, UsageError
+from liman_nb.errors import Problem, UsageError
 from liman_nb.models.choose import as_llm, default_llm
 from liman_nb.models.llm import LLM
 from liman_nb.specs.check import check_specs, load_graph
@@ -114,7 +114,7 @@ class Workshop:
         """What a turn runs with: the graph, its functions and its models. Made once per loading.
 
         Raises:
-            SpecError: functions that cannot be found or used, or a graph that cannot run.
+            SpecError: functions that cannot be found or used.
             SetupError: a node needs a model and there is none.
             UsageError: something that is no model was passed as one.
         """
@@ -124,10 +124,9 @@ class Workshop:
             return self._runtime
 
     def _prepared(self, graph: Graph) -> Runtime:
-        if problems := unrunnable(graph):
-            raise SpecError(problems)
         return Runtime(
             graph=graph,
+            joins=Joins(graph),
             storage=self.storage,
             bounds=self._parts.bounds,
             callables=find_callables(graph, self._resolver),

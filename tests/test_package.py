@@ -35,6 +35,8 @@ CORE = {
     "tenacity": "tenacity",
     "platformdirs": "platformdirs",
     "markupsafe": "markupsafe",
+    "jsonschema": "jsonschema",
+    "referencing": "referencing",
     "typer": "typer",
     "rich": "rich",
 }

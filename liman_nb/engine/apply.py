@@ -5,6 +5,9 @@ neither the graph nor a clock: what cannot be derived from the tree stands in th
 
 How an executor's status moves (`runnable` means it is in ``tree.idle``)::
 
+    idle ──ask──▶ suspended   a person is asked (the executor is in ``tree.asking``)
+      ▲             │
+      └───answer────┘
     idle ──run──▶ suspended   tool calls or children are open
       ▲    │         │
       │    │         └─ its last child ends ─▶ idle        when the children are tool calls
@@ -20,19 +23,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from liman_nb.engine.ids import call_position, child_id, turn_id
+from liman_nb.engine.ids import call_position, child_id, join_via, turn_id
 from liman_nb.engine.messages import as_text, heard, said, tool_results
-from liman_nb.engine.tree import ENDED, Changes, Executor, NodeActor, Tree, Turn
+from liman_nb.engine.tree import ENDED, Changes, Executor, Join, NodeActor, Tree, Turn
 from liman_nb.errors import EngineError
 from liman_nb.specs.json_text import JsonProblem, read_json
-from liman_nb.state.rows import CancelRow, ChildRecord, ErrorRecord, RunRow, TurnRow
+from liman_nb.state.rows import (
+    AnswerRecord,
+    AnswerRow,
+    AnyRow,
+    AskRow,
+    CancelRow,
+    ChildRecord,
+    ErrorRecord,
+    JoinRecord,
+    RunRow,
+    TurnRow,
+)
 from liman_nb.state.states import LastCall
 
 UNKNOWN_TOOL = "UnknownTool"
 """Node type of a call that names no tool of its caller. Such a call has no actor."""
 
 
-def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
+def apply(tree: Tree, row: AnyRow) -> Changes:
     """Change the tree as the row says.
 
     Args:
@@ -46,12 +60,17 @@ def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
         EngineError: the row does not fit the tree.
     """
     changes, tree.unsaved = tree.unsaved, Changes()
-    if isinstance(row, TurnRow):
-        _turn(tree, row, changes)
-    elif isinstance(row, RunRow):
-        _run(tree, row, changes)
-    else:
-        _cancel(tree, row, changes)
+    match row:
+        case TurnRow():
+            _turn(tree, row, changes)
+        case RunRow():
+            _run(tree, row, changes)
+        case AskRow():
+            _ask(tree, row, changes)
+        case AnswerRow():
+            _answer(tree, row, changes)
+        case CancelRow():
+            _cancel(tree, row, changes)
     tree.seq += 1
     return changes
 
@@ -62,6 +81,7 @@ def apply(tree: Tree, row: TurnRow | RunRow | CancelRow) -> Changes:
 def _turn(tree: Tree, row: TurnRow, changes: Changes) -> None:
     root = tree.executors.get(tree.root)
     if root is None:
+        tree.lineage = row.lineage
         root = Executor(tree.root, row.node, row.node_type, via="root", started_at=row.at)
         tree.executors[root.id] = root
         changes.created.append(root.id)
@@ -99,10 +119,7 @@ def _add(tree: Tree, parent: Executor, executor: Executor, changes: Changes) -> 
 
 
 def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
-    executor = tree.executors.get(row.executor)
-    if executor is None or executor.id not in tree.idle:
-        raise EngineError(f"a run of executor {row.executor} is stored, which could not run then")
-    del tree.idle[executor.id]
+    executor = _begun(tree, row.executor)
     turn = tree.turns[-1]
     turn.runs += 1
     if executor.node_type == "LLMNode":
@@ -114,7 +131,22 @@ def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
     _record(executor, row)
     for child in row.children:
         _add(tree, executor, _child(executor, child, row), changes)
+    for join in row.joins:
+        _join(tree, executor, join, row.at, changes)
     _settle(tree, executor, changes)
+
+
+def _begun(tree: Tree, identity: str) -> Executor:
+    """The executor of a run that has ended: one that could run, or that had asked beforehand."""
+    executor = tree.executors.get(identity)
+    if executor is not None and identity in tree.idle:
+        del tree.idle[identity]
+        return executor
+    if executor is not None and executor.question and executor.question.kind == "crash":
+        del tree.asking[identity]
+        executor.question = None
+        return executor
+    raise EngineError(f"a run of executor {identity} is stored, which could not run then")
 
 
 def _record(executor: Executor, row: RunRow) -> None:
@@ -174,8 +206,13 @@ def _settle(tree: Tree, executor: Executor, changes: Changes) -> None:
     if executor.open_children:
         executor.status = "suspended"
         return
-    executor.status = "completed" if executor.error is None else "failed"
+    executor.status = "completed" if executor.error is None or _handled(executor) else "failed"
     _ended(tree, executor, changes)
+
+
+def _handled(executor: Executor) -> bool:
+    """Whether an edge reacted to the executor's failure."""
+    return any(transition.outcome == "fired" for transition in executor.transitions)
 
 
 def _ended(tree: Tree, executor: Executor, changes: Changes) -> None:
@@ -206,17 +243,87 @@ def mirror(root: Executor, turn: Executor) -> None:
     root.ended_at = turn.ended_at
 
 
+# ── joins ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _join(tree: Tree, executor: Executor, record: JoinRecord, at: str, changes: Changes) -> None:
+    """What the executor's run means for a join; one that starts is a child of its fork."""
+    joins = tree.turns[-1].joins
+    join = joins.setdefault((record.fork, record.run, record.node), Join())
+    if record.outcome == "late":
+        join.late.append(executor.id)
+        return
+    if record.arrived:
+        join.arrived[executor.node] = executor.id
+    join.gone = record.gone
+    if record.outcome == "halts":
+        join.outcome = "halted"
+    elif record.outcome == "starts":
+        join.outcome = "started"
+        fork = tree.executors[record.fork]
+        _add(tree, fork, _joining(tree, fork, join, record, at), changes)
+        fork.open_children += 1
+        changes.touched.append(fork.id)
+
+
+def _joining(tree: Tree, fork: Executor, join: Join, record: JoinRecord, at: str) -> Executor:
+    """The executor of a join: its input are the outputs of its sources, by name."""
+    via = join_via(record.node)
+    sources = {name: tree.executors[join.arrived[name]] for name in record.takes}
+    return Executor(
+        child_id(fork.id, record.run, via),
+        record.node,
+        record.node_type,
+        parent=fork.id,
+        via=via,
+        parent_run=record.run,
+        turn=fork.turn,
+        depth=fork.depth + 1,
+        input={
+            name: source.output if source.error is None else error_value(source.error)
+            for name, source in sources.items()
+        },
+        started_at=at,
+    )
+
+
+# ── a person is asked, and answers ───────────────────────────────────────────────────────────────
+
+
+def _ask(tree: Tree, row: AskRow, changes: Changes) -> None:
+    executor = tree.executors.get(row.executor)
+    if executor is None or executor.id not in tree.idle:
+        raise EngineError(f"executor {row.executor} asks a person, which could not run then")
+    del tree.idle[executor.id]
+    executor.status, executor.question = "suspended", row.question
+    executor.asked += 1
+    tree.asking[executor.id] = None
+    changes.touched.append(executor.id)
+    if row.state is not None:
+        _actor(tree, executor).extras = row.state
+        changes.actors[executor.node] = executor.id
+
+
+def _answer(tree: Tree, row: AnswerRow, changes: Changes) -> None:
+    executor = tree.executors.get(row.executor)
+    if executor is None or executor.question is None:
+        raise EngineError(f"executor {row.executor} is answered, which asked nothing then")
+    kind = executor.question.kind
+    executor.answers.append(
+        AnswerRecord(kind=kind, value=row.value, late=row.late, missing=row.missing)
+    )
+    executor.status, executor.question = "idle", None
+    del tree.asking[executor.id]
+    tree.idle[executor.id] = None
+    changes.touched.append(executor.id)
+
+
 # ── actors ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
     """What the node's actor knows after this run. Called before the executor changes."""
-    actor = tree.actors.get(executor.node)
-    if actor is None:
-        actor = NodeActor.create_or_restore(tree.root, executor.node, executor.node_type, None)
-        tree.actors[executor.node] = actor
-    if actor.node_type != executor.node_type:
-        _become(actor, executor.node_type)
+    actor = _actor(tree, executor)
     if actor.node_type == "LLMNode":
         actor.messages += heard(tree, executor)
         if row.error is None:
@@ -228,6 +335,17 @@ def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
         actor.extras = row.state
     actor.runs += 1
     actor.has_error = row.error is not None
+
+
+def _actor(tree: Tree, executor: Executor) -> NodeActor:
+    """The actor that runs an executor; a new one before its node's first run."""
+    actor = tree.actors.get(executor.node)
+    if actor is None:
+        actor = NodeActor.create_or_restore(tree.root, executor.node, executor.node_type, None)
+        tree.actors[executor.node] = actor
+    if actor.node_type != executor.node_type:
+        _become(actor, executor.node_type)
+    return actor
 
 
 def _become(actor: NodeActor, node_type: str) -> None:
@@ -279,6 +397,7 @@ def close_below(tree: Tree, changes: Changes) -> None:
         _close(executor, at)
         changes.touched.append(executor.id)
     tree.idle.clear()
+    tree.asking.clear()
     tree.held.clear()
 
 
@@ -295,4 +414,4 @@ def _open(tree: Tree, top: str) -> list[Executor]:
 
 def _close(executor: Executor, at: str) -> None:
     executor.status, executor.calls, executor.ended_at = "cancelled", (), at
-    executor.open_children = 0
+    executor.question, executor.open_children = None, 0

@@ -13,15 +13,19 @@ from typing import Any
 from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.ids import call_via
+from liman_nb.engine.joins import Joins, considered
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.specs.graph import Graph
 from liman_nb.state.rows import (
+    AskRow,
     AttemptRecord,
     CallRecord,
     CancelRow,
     ChildRecord,
     ErrorRecord,
+    JoinRecord,
+    QuestionRecord,
     RunRow,
     TokenRecord,
     TransitionRecord,
@@ -31,12 +35,13 @@ from liman_nb.state.rows import (
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a node run came to: an output, tool calls, or an error.
+    """What a node run came to: an output, tool calls, a question to a person, or an error.
 
     Attributes:
         output: the node's output.
         says: see :class:`liman_nb.state.rows.RunRow`.
         calls: an LLM's tool calls.
+        question: what a person is asked before the node can run on.
         error: why it failed.
         state: the node's extras, when the run changed them.
         transitions: the edges considered, with their outcomes.
@@ -47,6 +52,7 @@ class RunResult:
     output: Any = None
     says: str | None = None
     calls: tuple[CallRecord, ...] = ()
+    question: QuestionRecord | None = None
     error: ErrorRecord | None = None
     state: dict[str, Any] | None = None
     transitions: tuple[TransitionRecord, ...] = ()
@@ -80,8 +86,24 @@ def turn_row(
     )
 
 
-def run_row(graph: Graph, executor: Executor, result: RunResult, at: str) -> RunRow:
-    """The row of an ended node run: what happened, and which executors start because of it."""
+def ended_row(
+    graph: Graph, joins: Joins, tree: Tree, executor: Executor, result: RunResult, at: str
+) -> RunRow | AskRow:
+    """The row of a node run that ended: with a question, or for good."""
+    if result.question is not None:
+        return AskRow(
+            kind="ask",
+            at=at,
+            executor=executor.id,
+            question=result.question,
+            state=result.state,
+        )
+    node, children = graph.nodes.get(executor.node), _children(graph, executor, result)
+    arrivals: tuple[JoinRecord, ...] = ()
+    if node is not None and not result.calls:
+        children = tuple(child for child in children if child.node not in joins)
+        ways = len(node.edges) + len(node.tools)
+        arrivals = considered(joins, tree, executor, result.transitions, children, ways)
     return RunRow(
         kind="run",
         at=at,
@@ -92,7 +114,8 @@ def run_row(graph: Graph, executor: Executor, result: RunResult, at: str) -> Run
         error=result.error,
         state=result.state,
         transitions=result.transitions,
-        children=_children(graph, executor, result),
+        children=children,
+        joins=arrivals,
         attempts=result.attempts,
         tokens=result.tokens,
     )

@@ -6,24 +6,25 @@ Nothing is decided here: `decide.py` says what may run, `perform.py` runs it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from liman_nb.engine.decide import RunResult, exceeded, run_row, runnable
+from liman_nb.engine.decide import RunResult, ended_row, exceeded, runnable
 from liman_nb.engine.events import Event
 from liman_nb.engine.inside import begin_run, waiting_turns
 from liman_nb.engine.perform import perform
+from liman_nb.engine.questions import asks_beforehand, crash_question, overdue
 from liman_nb.engine.run import CallTime, NodeRun, Runtime, stamp
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import BoundExceeded, EngineError, NodeError
 from liman_nb.state.json_values import copied
-from liman_nb.state.rows import RunRow
+from liman_nb.state.rows import AnyRow, AskRow
 
 GRACE = 0.5
 """Seconds that cancelled runs get to end. A sync function's thread cannot be stopped: after that
 time it is left behind, and what it returns is discarded."""
 
-CommitRuns = Callable[[Sequence[RunRow]], Awaitable[None]]
+Commit = Callable[[Iterable[AnyRow]], Awaitable[None]]
 
 
 class Drive:
@@ -33,12 +34,11 @@ class Drive:
         runtime: what all sessions of the agent share.
         tree: the session; changed by `commit` only.
         call_time: context and credentials of this call.
-        commit: applies rows to the tree and stores them.
+        commit: applies rows to the tree and stores them. It takes them one by one, so a row may be
+            made of what the rows before it did to the tree.
     """
 
-    def __init__(
-        self, runtime: Runtime, tree: Tree, call_time: CallTime, commit: CommitRuns
-    ) -> None:
+    def __init__(self, runtime: Runtime, tree: Tree, call_time: CallTime, commit: Commit) -> None:
         self._runtime = runtime
         self._tree = tree
         self._call_time = call_time
@@ -77,9 +77,11 @@ class Drive:
 
     async def _loop(self) -> None:
         while True:
-            self._start()
+            await self._start()
             if not self._ended:
                 if not self._running:
+                    if await self._answer_overdue():
+                        continue
                     return
                 self._wake.clear()
                 await self._wake.wait()
@@ -87,7 +89,14 @@ class Drive:
                 raise EngineError("a node run could not be performed") from self._defect
             await self._commit_ended()
 
-    def _start(self) -> None:
+    async def _answer_overdue(self) -> bool:
+        """Give questions whose deadline has passed their fallback; whether there were any."""
+        rows = overdue(self._tree, self._runtime.now())
+        if rows:
+            await self._commit(rows)
+        return bool(rows)
+
+    async def _start(self) -> None:
         """Start what may run, each run in a task: one that ignores its end is left behind."""
         ready = runnable(
             self._tree,
@@ -95,11 +104,24 @@ class Drive:
             self._running,
             self._runtime.bounds.concurrent,
         )
+        await self._ask_beforehand(ready)
         for identity in ready:
             work = self._perform(identity, under_way=len(self._running))
             task = asyncio.create_task(work)
             self._running[identity] = task
             task.add_done_callback(partial(self._has_ended, identity))
+
+    async def _ask_beforehand(self, ready: list[str]) -> None:
+        """Leave a question for the case that the process ends in the middle of a call."""
+        graph, now = self._runtime.graph, stamp(self._runtime.now())
+        executors = [self._tree.executors[identity] for identity in ready]
+        rows = [
+            AskRow(kind="ask", at=now, executor=e.id, question=crash_question(e))
+            for e in executors
+            if asks_beforehand(graph, e)
+        ]
+        if rows:
+            await self._commit(rows)
 
     def _run(self, identity: str) -> NodeRun:
         executor = self._tree.executors[identity]
@@ -128,26 +150,30 @@ class Drive:
     async def _commit_ended(self) -> None:
         """Commit every run that has ended by now."""
         ended, self._ended = self._ended, []
-        graph, now = self._runtime.graph, stamp(self._runtime.now())
+        now = stamp(self._runtime.now())
         for identity, _ in ended:
             self._running.pop(identity, None)
-        await self._commit(
-            [run_row(graph, self._tree.executors[i], result, now) for i, result in ended]
-        )
+        await self._commit(self._row(identity, result, now) for identity, result in ended)
         for identity, _ in ended:
             self._tell(identity)
+
+    def _row(self, identity: str, result: RunResult, now: str) -> AnyRow:
+        graph, joins = self._runtime.graph, self._runtime.joins
+        return ended_row(graph, joins, self._tree, self._tree.executors[identity], result, now)
 
     def _tell(self, identity: str) -> None:
         if not self._runtime.listened():
             return
         executor = self._tree.executors[identity]
+        asked = executor.question
         self._runtime.emit(
             Event(
-                "node_ended",
+                "suspended" if asked else "node_ended",
                 self._tree.session_id,
                 executor.turn,
                 node=executor.node,
                 executor=identity,
+                text=asked.text if asked else "",
                 status=executor.status,
                 output=copied(executor.output),
             )

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-EventKind = Literal["turn_started", "node_started", "token", "attempt", "node_ended", "turn_ended"]
+EventKind = Literal[
+    "turn_started", "node_started", "token", "attempt", "suspended", "node_ended", "turn_ended"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +17,14 @@ class Event:
 
     Attributes:
         kind: ``turn_started``, ``node_started``, ``token`` (a piece of an LLM's text), ``attempt``
-            (a run is tried again), ``node_ended`` (committed), ``turn_ended``.
+            (a run is tried again), ``suspended`` (a person is asked), ``node_ended`` (committed),
+            ``turn_ended``.
         session_id: the session's text id.
         turn: number of the turn.
         node: the node's name; empty for events of the turn itself.
         executor: the executor's id; empty for events of the turn itself.
-        text: the piece of text of a ``token``; the reason of an ``attempt``.
+        text: the piece of text of a ``token``, the reason of an ``attempt``, the question of a
+            ``suspended``.
         status: the executor's or the turn's status, where it ended.
         output: what the node or the turn produced.
     """

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from liman_nb.engine.callables import Function, NodeFunction
 from liman_nb.engine.decide import RunResult
+from liman_nb.engine.questions import given_answer, question_first
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
 from liman_nb.errors import ToolError
@@ -29,11 +30,14 @@ async def run_tool(run: NodeRun, spec: ToolNodeSpec) -> RunResult:
     """Call a tool with the arguments that a model sent, or that an edge brought.
 
     Raises:
-        ToolError: the arguments do not fit, or it took too long.
+        ToolError: the arguments do not fit, it took too long, or a person did not allow the call.
         Exception: whatever the function raises.
+        Suspend: it asks a person.
     """
     known = run.runtime.callables.tools[run.node.name]
     arguments = known.tool.validate(_arguments_text(run))
+    if (first := question_first(run, spec, arguments)) is not None:
+        return first
     call = partial(_call, run, known.function, arguments, spec.timeout)
     return await _result(run, spec, call)
 
@@ -111,7 +115,7 @@ async def _call(
     offered: dict[str, Any] = {
         "call_id": run.executor.id,
         "state": run.extras,
-        "answer": None,
+        "answer": given_answer(run),
         "session": run.session,
     }
     if asked & {"context", "credentials"}:

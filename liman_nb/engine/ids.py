@@ -38,6 +38,16 @@ def call_position(via: str) -> int:
     return int(via.partition(":")[0])
 
 
+def join_via(node: str) -> str:
+    """The `via` of the executor of a join: with its fork and the fork's run it is unique."""
+    return f"join:{node}"
+
+
+def question_id(executor: str, asked: int) -> str:
+    """Id of the question that an executor asks as its `asked`-th (1-based)."""
+    return _derive(executor, f"question/{asked}")
+
+
 def actor_id(root: str, node: str) -> str:
     """Id of a node's actor within a session."""
     return _derive(root, f"actor/{node}")

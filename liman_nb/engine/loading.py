@@ -12,7 +12,7 @@ from liman_nb.engine.apply import apply, close_below, mirror
 from liman_nb.engine.states import actor_of, actor_state, executor_of, executor_state, turn_of
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.errors import EngineError, StorageError
-from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.state.rows import AnyRow, TurnRow
 from liman_nb.state.states import ExecutorState, NodeActorState
 from liman_nb.state.storage import Projection, StateStorage, load_actor, load_executor
 
@@ -34,9 +34,7 @@ async def load_tree(storage: StateStorage, root: str, session_id: str | None) ->
     return tree_of(root, rows, session_id)
 
 
-def tree_of(
-    root: str, rows: Sequence[TurnRow | RunRow | CancelRow], session_id: str | None = None
-) -> Tree:
+def tree_of(root: str, rows: Sequence[AnyRow], session_id: str | None = None) -> Tree:
     """The tree that rows add up to.
 
     Raises:
@@ -128,7 +126,7 @@ def _seq(states: Sequence[ExecutorState]) -> int:
 
 
 def _is_behind(stored: ExecutorState | None, after: ExecutorState) -> bool:
-    return stored is None or stored.runs < after.runs
+    return stored is None or (stored.runs, stored.asked) < (after.runs, after.asked)
 
 
 def _tree(
@@ -136,7 +134,7 @@ def _tree(
 ) -> Tree:
     session = executors[root].session
     assert session is not None, "checked when the root was loaded"
-    tree = Tree(session.session_id, root, seq=session.seq)
+    tree = Tree(session.session_id, root, lineage=session.lineage)
     tree.unsaved.touched += unsaved
     for state in sorted(executors.values(), key=lambda s: s.order):
         tree.executors[str(state.execution_id)] = executor_of(state)
@@ -162,14 +160,17 @@ def _check_places(tree: Tree) -> None:
 def _derive(tree: Tree) -> None:
     """Whatever follows from the executors' own ends, since a saving may have left it behind."""
     for executor in reversed(tree.executors.values()):  # children before parents
-        if executor.status == "suspended":
+        if executor.status == "suspended" and executor.question is None:
             _settle(tree, executor)
     if tree.status == "cancelled":
         close_below(tree, tree.unsaved)
     _count_runs(tree)
+    tree.seq = _count_rows(tree)
     for executor in tree.executors.values():
         if executor.status == "idle":
             tree.idle[executor.id] = None
+        if executor.question is not None:
+            tree.asking[executor.id] = None
         if executor.calls:
             tree.held[executor.node] = executor.id
 
@@ -203,7 +204,13 @@ def _count_runs(tree: Tree) -> None:
                 turn.llm_runs[executor.node] = runs + executor.runs
 
 
-def project(root: str, rows: Sequence[TurnRow | RunRow | CancelRow]) -> Projection:
+def _count_rows(tree: Tree) -> int:
+    """How many rows made this tree: each one has left its trace."""
+    turns = sum(1 + turn.runs + bool(turn.cancelled) for turn in tree.turns)
+    return turns + sum(e.asked + len(e.answers) for e in tree.executors.values())
+
+
+def project(root: str, rows: Sequence[AnyRow]) -> Projection:
     """A session's rows as states, for readers that know only Liman's four methods."""
     tree = tree_of(root, rows)
     return Projection(

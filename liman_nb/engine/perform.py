@@ -9,12 +9,19 @@ from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.function_run import run_function, run_tool
 from liman_nb.engine.llm_run import run_llm
+from liman_nb.engine.questions import run_human, suspended
 from liman_nb.engine.run import NodeRun
 from liman_nb.engine.transitions import consider
-from liman_nb.errors import EngineError, ToolError
-from liman_nb.specs.documents import FunctionNodeSpec, LLMNodeSpec, ToolNodeSpec
+from liman_nb.errors import NodeError, ToolError
+from liman_nb.specs.documents import (
+    FunctionNodeSpec,
+    HumanNodeSpec,
+    LLMNodeSpec,
+    ToolNodeSpec,
+)
 from liman_nb.state.json_values import check_json
 from liman_nb.tools.calling import asked_to_stop
+from liman_nb.tools.suspend import Suspend
 
 
 async def perform(run: NodeRun) -> RunResult:
@@ -38,7 +45,7 @@ async def perform(run: NodeRun) -> RunResult:
         error = raised
         result = RunResult(error=run.error_record(raised), tokens=run.tokens)
     result = replace(result, attempts=tuple(run.attempts))
-    if result.calls or run.executor.node_type == UNKNOWN_TOOL:
+    if result.calls or result.question or run.executor.node_type == UNKNOWN_TOOL:
         return result
     return replace(result, transitions=await consider(run, result, error))
 
@@ -54,6 +61,15 @@ def _check_storable(result: RunResult) -> None:
 async def _run(run: NodeRun) -> RunResult:
     if run.executor.node_type == UNKNOWN_TOOL:
         raise ToolError(_unknown(run))
+    try:
+        return await _run_node(run)
+    except Suspend as asked:
+        if run.node.kind == "LLMNode":
+            raise NodeError(f"{run.node.name}: only tools and functions may suspend") from asked
+        return suspended(run, asked)
+
+
+async def _run_node(run: NodeRun) -> RunResult:
     spec = run.node.spec
     match spec:
         case LLMNodeSpec():
@@ -62,7 +78,8 @@ async def _run(run: NodeRun) -> RunResult:
             return await run_tool(run, spec)
         case FunctionNodeSpec():
             return await run_function(run, spec)
-    raise EngineError(f"{run.node.name}: a {run.node.kind} was to run, which is refused at start")
+        case HumanNodeSpec():
+            return run_human(run, spec)
 
 
 def _unknown(run: NodeRun) -> str:

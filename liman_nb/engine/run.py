@@ -10,6 +10,7 @@ from typing import Any
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import Callables
 from liman_nb.engine.events import Event, EventKind
+from liman_nb.engine.joins import Joins
 from liman_nb.engine.requests import RequestLog
 from liman_nb.engine.tree import ENDED, Executor, NodeActor, Tree
 from liman_nb.errors import EngineError
@@ -45,6 +46,7 @@ class Runtime:
 
     Attributes:
         graph: the graph that runs.
+        joins: its nodes that wait for several branches.
         storage: where rows are committed.
         bounds: bounds of each turn.
         callables: the functions behind the graph's tools, functions and conditions.
@@ -56,6 +58,7 @@ class Runtime:
     """
 
     graph: Graph
+    joins: Joins
     storage: StateStorage
     bounds: Bounds
     callables: Callables

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeVar
 
+from liman_nb.engine.answering import answer_row
 from liman_nb.engine.apply import apply
 from liman_nb.engine.decide import cancel_row, turn_row
 from liman_nb.engine.drive import Drive
@@ -35,7 +37,7 @@ from liman_nb.errors import (
 from liman_nb.specs.graph import Graph
 from liman_nb.state.journal import JournalStorage
 from liman_nb.state.json_values import copied, read_back
-from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.state.rows import AnyRow
 from liman_nb.state.storage import Commit, StateStorage
 from liman_nb.tools.calling import LeftRunning
 from liman_nb.tools.credentials import TurnCredentials
@@ -43,6 +45,19 @@ from liman_nb.tools.credentials import TurnCredentials
 T = TypeVar("T")
 
 OnOpenTurn = Literal["ask", "resume", "abandon"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer.
+
+    Attributes:
+        value: JSON-able.
+        question: id of the question, or name of the node that asks; ``None`` for the only one.
+    """
+
+    value: Any
+    question: str | None = None
 
 
 class Session:
@@ -86,7 +101,9 @@ class Session:
         context: Mapping[str, Any],
         on_open: OnOpenTurn = "ask",
     ) -> int:
-        """Run one turn and return its number. It may have failed or been stopped: see the tree.
+        """Run one turn and return its number. What it came to stands in the tree.
+
+        It may have failed, been stopped, or wait for a person.
 
         When the call is stopped while it still finishes an interrupted turn, there is no other, and
         the number is that one's.
@@ -96,11 +113,11 @@ class Session:
             entry: name of the node to enter at.
             value: its input, JSON-able.
             context: call-time data, never stored.
-            on_open: what to do with a last turn that was interrupted: ``ask`` raises, ``resume``
-                finishes it first, ``abandon`` closes it.
+            on_open: what to do with a last turn that was interrupted or waits for a person: ``ask``
+                raises, ``resume`` finishes it first if it can, ``abandon`` closes it.
 
         Raises:
-            OpenTurn: the last turn has not ended.
+            OpenTurn: the last turn has not ended, or waits for a person after it was resumed.
             NotStorable: the input would not come back equal from JSON.
             UsageError: the call comes from a function of the turn under way.
             StorageError: the storage failed, and the session was loaded again.
@@ -116,11 +133,22 @@ class Session:
             row = turn_row(runtime.graph, self.tree, entry, value, list(context), now)
             return await self._turn(runtime, context, row)
 
-    async def resume(self, runtime: Runtime, context: Mapping[str, Any]) -> int:
+    async def resume(
+        self, runtime: Runtime, context: Mapping[str, Any], answer: Answer | None = None
+    ) -> int:
         """Go on with an open turn: what was committed is skipped, everything else runs.
+
+        Questions whose deadline has passed get their fallback; the others wait on.
+
+        Args:
+            runtime: what it runs with.
+            context: call-time data, never stored.
+            answer: the answer to an open question.
 
         Raises:
             OpenTurn: no turn is open.
+            AnswerInvalid: the answer does not fit; its question stays open.
+            UsageError: no such question.
             ContextMissing: context keys that the turn was begun with are not supplied.
             SpecChanged: the turn was begun with another graph.
             LimanError: as for `step`.
@@ -130,7 +158,10 @@ class Session:
         async with self._line():
             await self._refresh()
             self._check_resumable(runtime.graph, context)
-            return await self._turn(runtime, context)
+            if answer is None:
+                return await self._turn(runtime, context)
+            row = answer_row(runtime.graph, self.tree, answer.question, answer.value, runtime.now())
+            return await self._turn(runtime, context, row)
 
     async def abandon(self, reason: str) -> None:
         """Close an open turn without finishing it; nothing happens when none is open."""
@@ -173,15 +204,21 @@ class Session:
         if how == "resume":
             self._check_resumable(runtime.graph, context)
             await self._turn(runtime, context)
-            return self.tree.status != "cancelled"
+            if self.tree.status in ENDED:
+                return self.tree.status != "cancelled"
         return self._refuse_open_turn()
 
     def _refuse_open_turn(self) -> NoReturn:
-        waiting = sorted({self.tree.executors[i].node for i in self.tree.idle})
+        tree = self.tree
+        waiting = ", ".join(sorted({tree.executors[i].node for i in tree.idle}))
+        asking = [tree.executors[i] for i in tree.asking]
+        asked = "; ".join(f"{e.node}: {e.question.text}" for e in asking if e.question)
+        state = [f"was interrupted with {waiting} still to run"] if waiting else []
+        state += [f"waits for a person ({asked})"] if asked else []
+        answer = "answer" if asked else ""
         raise OpenTurn(
-            f"session {self.tree.session_id!r}: turn {len(self.tree.turns)} was interrupted with "
-            f"{', '.join(waiting)} still to run. Go on with it: await agent.resume(); or give it "
-            f"up: await agent.abandon()"
+            f"session {tree.session_id!r}: turn {len(tree.turns)} {' and '.join(state)}. Go on "
+            f"with it: await agent.resume({answer}); or give it up: await agent.abandon()"
         )
 
     def _check_resumable(self, graph: Graph, context: Mapping[str, Any]) -> None:
@@ -209,7 +246,7 @@ class Session:
     # ── a turn ───────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(
-        self, runtime: Runtime, context: Mapping[str, Any], first: TurnRow | None = None
+        self, runtime: Runtime, context: Mapping[str, Any], first: AnyRow | None = None
     ) -> int:
         stop = self._stop = _Stop()
         call_time = CallTime(context, TurnCredentials())
@@ -242,7 +279,7 @@ class Session:
             await self._commit([cancel_row(reason, stamp(at))])
 
     def _check_ended(self) -> None:
-        if self.is_open:
+        if self.is_open and not self.tree.asking:
             raise EngineError(
                 f"session {self.tree.session_id!r}: nothing may run and turn "
                 f"{len(self.tree.turns)} has not ended. This is a defect of liman_nb; "
@@ -258,24 +295,26 @@ class Session:
 
     # ── commits ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _commit(self, rows: Sequence[TurnRow | RunRow | CancelRow]) -> None:
-        """Apply and store: in one transaction where the storage keeps a journal."""
+    async def _commit(self, rows: Iterable[AnyRow]) -> None:
+        """Apply and store: in one transaction where the storage keeps a journal.
+
+        A row may be made when it is asked for, of the tree as the rows before it have left it.
+        """
         if isinstance(self._storage, JournalStorage):
             await self._commit_together(rows)
         else:
             for row in rows:
                 await self._commit_together([row])
 
-    async def _commit_together(self, rows: Sequence[TurnRow | RunRow | CancelRow]) -> None:
+    async def _commit_together(self, rows: Iterable[AnyRow]) -> None:
         """Apply and store. After a failure the tree may be ahead of the storage: it is loaded."""
         tree, first = self.tree, self.tree.seq
         self._stale = True
         try:
             with self._reading:
-                changes = [apply(tree, row) for row in rows]
-            commit = Commit(
-                tree.root, first, tuple(rows), lambda: touched(tree, rows[-1], changes[-1])
-            )
+                applied = [(row, apply(tree, row)) for row in rows]
+            done = tuple(row for row, _ in applied)
+            commit = Commit(tree.root, first, done, lambda: touched(tree, *applied[-1]))
             cancelled = await to_the_end(self._storage.commit(commit))
         except BaseException as error:
             await to_the_end(self._reload_if_possible())

@@ -8,13 +8,14 @@ from __future__ import annotations
 from uuid import UUID
 
 from liman_nb.engine.ids import actor_id, node_id
-from liman_nb.engine.tree import Changes, Executor, NodeActor, Status, Tree, Turn
-from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.engine.tree import Changes, Executor, Join, JoinKey, NodeActor, Status, Tree, Turn
+from liman_nb.state.rows import AnyRow, AskRow, CancelRow, RunRow
 from liman_nb.state.states import (
     ExecutorState,
     ExecutorStatus,
     FunctionNodeState,
     HumanNodeState,
+    JoinState,
     LastRun,
     LLMNodeState,
     NodeActorState,
@@ -62,6 +63,9 @@ def executor_of(state: ExecutorState) -> Executor:
         open_children=state.open_children,
         failed_children=state.failed_children,
         transitions=list(state.transitions),
+        question=state.question,
+        asked=state.asked,
+        answers=list(state.answers),
         attempts=list(state.attempts),
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
@@ -95,6 +99,9 @@ def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
         open_children=executor.open_children,
         failed_children=executor.failed_children,
         transitions=tuple(executor.transitions),
+        question=executor.question,
+        asked=executor.asked,
+        answers=tuple(executor.answers),
         attempts=tuple(executor.attempts),
         input_tokens=executor.input_tokens,
         output_tokens=executor.output_tokens,
@@ -114,10 +121,24 @@ def _session(tree: Tree) -> SessionState:
             runs=t.runs,
             llm_runs=dict(t.llm_runs),
             cancelled=t.cancelled,
+            joins=tuple(_join_state(key, join) for key, join in t.joins.items()),
         )
         for t in tree.turns
     )
-    return SessionState(session_id=tree.session_id, seq=tree.seq, turns=turns)
+    return SessionState(session_id=tree.session_id, seq=tree.seq, turns=turns, lineage=tree.lineage)
+
+
+def _join_state(key: JoinKey, join: Join) -> JoinState:
+    fork, run, node = key
+    return JoinState(
+        fork=UUID(fork),
+        run=run,
+        node=node,
+        arrived={source: UUID(executor) for source, executor in join.arrived.items()},
+        gone=join.gone,
+        late=tuple(UUID(executor) for executor in join.late),
+        outcome=join.outcome,
+    )
 
 
 def turn_of(state: TurnState) -> Turn:
@@ -130,6 +151,16 @@ def turn_of(state: TurnState) -> Turn:
         state.runs,
         dict(state.llm_runs),
         state.cancelled,
+        {(str(j.fork), j.run, j.node): _join_of(j) for j in state.joins},
+    )
+
+
+def _join_of(state: JoinState) -> Join:
+    return Join(
+        {source: str(executor) for source, executor in state.arrived.items()},
+        state.gone,
+        [str(executor) for executor in state.late],
+        state.outcome,
     )
 
 
@@ -177,7 +208,7 @@ def _node_state(actor: NodeActor) -> NodeState:
 # ── a commit ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def touched(tree: Tree, row: TurnRow | RunRow | CancelRow, changes: Changes) -> Touched:
+def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     """The states that a row changed, in the order in which they must be saved.
 
     The executor that ran comes last, so that its actor is ahead of it if the saving is cut off. A
@@ -194,7 +225,7 @@ def touched(tree: Tree, row: TurnRow | RunRow | CancelRow, changes: Changes) -> 
     def ending_with(end: str) -> tuple[ExecutorState, ...]:
         return (*(states[i] for i in changed if i != end), states[end])
 
-    ran = row.executor if isinstance(row, RunRow) else tree.root
+    ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
     after = ending_with(ran if ran in changes.actors.values() else tree.root)
     return Touched(
         first=states[tree.root] if isinstance(row, CancelRow) else None,

@@ -15,6 +15,7 @@ from liman_nb.specs.graph import Edge
 from liman_nb.state.json_values import copied
 from liman_nb.state.rows import TransitionRecord
 from liman_nb.tools.calling import call_function
+from liman_nb.tools.suspend import Suspend
 
 
 async def consider(
@@ -98,6 +99,8 @@ async def _function_outcome(run: NodeRun, name: str, view: View) -> Evaluation:
     own = View(**{f.name: copied(getattr(view, f.name)) for f in fields(view)})
     try:
         value = await call_function(partial(function, own), {})
+    except Suspend:
+        return Evaluation("undecided", reason=f"{name} raised Suspend, which a condition cannot")
     except Exception as error:  # noqa: BLE001 - user code may raise anything; it is recorded
         record = run.error_record(error)
         return Evaluation("undecided", reason=f"{name} raised {record.type}: {record.message}")

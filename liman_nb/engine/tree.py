@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from liman_nb.engine.ids import actor_id
-from liman_nb.state.rows import AttemptRecord, CallRecord, ErrorRecord, TransitionRecord
+from liman_nb.state.rows import (
+    AnswerRecord,
+    AttemptRecord,
+    CallRecord,
+    ErrorRecord,
+    LineageRecord,
+    QuestionRecord,
+    TransitionRecord,
+)
 from liman_nb.state.states import LastCall, LLMNodeState, NodeActorState, ToolNodeState
 
 Status = Literal["idle", "suspended", "completed", "failed", "cancelled"]
@@ -27,7 +35,8 @@ class Executor:
         node: name of the node it runs; the root shows the latest turn's entry node.
         node_type: that node's kind, such as ``LLMNode``.
         parent: id of the executor that started it; ``None`` for the root.
-        via: the edge's id, ``{position}:{call id}`` for a tool call, ``turn:{n}`` for a turn.
+        via: the edge's id, ``{position}:{call id}`` for a tool call, ``join:{node}`` for a join,
+            ``turn:{n}`` for a turn.
         parent_run: the parent's run that started it, 1-based.
         called: whether it answers a tool call of its parent.
         turn: number of the turn it belongs to, 1-based.
@@ -43,6 +52,9 @@ class Executor:
         open_children: how many children of its last run have not ended.
         failed_children: how many of them failed without their failure being handled.
         transitions: every edge considered after its output.
+        question: what a person is asked; ``None`` for an executor that waits for nobody.
+        asked: how many questions it has asked.
+        answers: the answers to them, in order.
         attempts: what was tried before each run's outcome.
         input_tokens: tokens of the prompts of its runs, as the server counted them.
         output_tokens: tokens of the replies.
@@ -70,6 +82,9 @@ class Executor:
     open_children: int = 0
     failed_children: int = 0
     transitions: list[TransitionRecord] = field(default_factory=list)
+    question: QuestionRecord | None = None
+    asked: int = 0
+    answers: list[AnswerRecord] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)
     input_tokens: int = 0
     output_tokens: int = 0
@@ -120,6 +135,28 @@ class NodeActor:
         return actor
 
 
+JoinKey = tuple[str, int, str]
+"""A join: the id of its fork, the fork's run that began the branches, the name of its node."""
+
+
+@dataclass(slots=True)
+class Join:
+    """A join that at least one branch has arrived at.
+
+    Attributes:
+        arrived: by source, the executor whose branch arrived first.
+        gone: sources that can no longer arrive.
+        late: executors whose branches counted for nothing: it had started or halted, or the source
+            had arrived before.
+        outcome: whether it has started.
+    """
+
+    arrived: dict[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    late: list[str] = field(default_factory=list)
+    outcome: Literal["waits", "started", "halted"] = "waits"
+
+
 @dataclass(slots=True)
 class Turn:
     """One turn of a session.
@@ -132,6 +169,7 @@ class Turn:
         runs: node runs so far.
         llm_runs: runs so far, by LLM node.
         cancelled: why it was closed without finishing; empty when it was not.
+        joins: its joins.
     """
 
     number: int
@@ -141,6 +179,7 @@ class Turn:
     runs: int = 0
     llm_runs: dict[str, int] = field(default_factory=dict)
     cancelled: str = ""
+    joins: dict[JoinKey, Join] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -170,7 +209,9 @@ class Tree:
         executors: by id, in creation order; the root first.
         actors: by node name.
         turns: in order.
+        lineage: the session that it was forked from.
         idle: ids of the executors that may run, in creation order.
+        asking: ids of the executors that wait for a person, in the order of asking.
         held: by LLM node, the executor whose tool calls are open: no other may run on its actor.
         unsaved: what follows from the stored states and is not among them, since a saving was cut
             off. It is saved with the next row; always empty where the storage keeps a journal.
@@ -182,7 +223,9 @@ class Tree:
     executors: dict[str, Executor] = field(default_factory=dict)
     actors: dict[str, NodeActor] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
+    lineage: LineageRecord | None = None
     idle: dict[str, None] = field(default_factory=dict)
+    asking: dict[str, None] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
     unsaved: Changes = field(default_factory=Changes)
 

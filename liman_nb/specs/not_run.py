@@ -34,15 +34,7 @@ class NotRun:
 _NODES = ("LLMNode", "ToolNode", "FunctionNode", "HumanNode")
 
 TABLE: tuple[NotRun, ...] = (
-    NotRun(("HumanNode",), "", "a turn cannot wait for a person"),
     NotRun(("HumanNode",), "func", "a person is asked, no function"),
-    NotRun(("ToolNode",), "approval", "calls are made without asking", runs=(None, False)),
-    NotRun(
-        ("ToolNode",),
-        "on_crash",
-        "a call that a crash cut short is made again",
-        runs=(None, "retry"),
-    ),
     NotRun(
         ("LLMNode", "FunctionNode"), "wait_for", "the node runs once for each edge that is followed"
     ),

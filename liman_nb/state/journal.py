@@ -16,9 +16,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from liman_nb.errors import NotStorable, SessionConflict, StorageError, UsageError
 from liman_nb.state.json_values import check_json
-from liman_nb.state.rows import TurnRow, dump_row, load_row
+from liman_nb.state.rows import AnyRow, TurnRow, dump_row, load_row
 from liman_nb.state.storage import (
-    AnyRow,
     Commit,
     Projection,
     Projector,

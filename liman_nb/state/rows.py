@@ -103,6 +103,88 @@ class TokenRecord(_Stored):
     output_tokens: int = 0
 
 
+QuestionKind = Literal["human", "approval", "function", "crash"]
+
+
+class QuestionRecord(_Stored):
+    """A question that waits for a person.
+
+    Attributes:
+        kind: who asks: a ``human`` node, a tool that needs ``approval``, a ``function`` that raised
+            `Suspend`, or a tool whose call a ``crash`` may have cut short.
+        text: the question.
+        form: JSON schema of the answer; empty for any JSON value.
+        deadline: until when it may be answered, UTC, ISO 8601 with ``Z``; empty for ever.
+        fallback: the answer after the deadline, in a list of its own; empty for none, which makes
+            the run fail then.
+    """
+
+    kind: QuestionKind
+    text: str
+    form: dict[str, Any] = Field(default_factory=dict)
+    deadline: str = ""
+    fallback: tuple[Any, ...] = ()
+
+
+class AnswerRecord(_Stored):
+    """The answer to a question.
+
+    Attributes:
+        kind: the kind of its question.
+        value: what was answered; ``None`` for a question whose deadline passed without a fallback.
+        late: whether the deadline passed, so that nobody gave it.
+        missing: whether there was no fallback either.
+    """
+
+    kind: QuestionKind
+    value: Any = None
+    late: bool = False
+    missing: bool = False
+
+
+JoinOutcome = Literal["waits", "starts", "halts", "late"]
+
+
+class JoinRecord(_Stored):
+    """What a node run means for a join: a node that waits for several branches of one fork.
+
+    Attributes:
+        fork: id of the executor whose branches are joined; the join's executor is its child.
+        run: the fork's run that began them, 1-based.
+        node: name of the node that joins them.
+        node_type: that node's kind.
+        arrived: whether this run's branch arrived there.
+        gone: the sources that can no longer arrive.
+        outcome: it ``waits`` for more, ``starts``, ``halts`` as it can start no more, or the
+            branch came ``late``: after it had started or halted, or for the second time.
+        takes: names of the sources whose outputs a join that starts gets, in the order in which
+            its ``wait_for`` names them.
+    """
+
+    fork: str
+    run: int
+    node: str
+    node_type: str
+    arrived: bool = False
+    gone: tuple[str, ...] = ()
+    outcome: JoinOutcome = "waits"
+    takes: tuple[str, ...] = ()
+
+
+class LineageRecord(_Stored):
+    """Which session a session was forked from.
+
+    Attributes:
+        session_id: its text id.
+        root: id of its root executor.
+        turns: how many of its turns were taken over.
+    """
+
+    session_id: str
+    root: str
+    turns: int
+
+
 class TurnRow(_Stored):
     """A turn starts.
 
@@ -115,6 +197,7 @@ class TurnRow(_Stored):
         input: the caller's input.
         context_keys: names of the context keys that were supplied; never their values.
         graph: fingerprint of the graph.
+        lineage: on the first row of a session that was forked from another one: which.
     """
 
     kind: Literal["turn"]
@@ -126,6 +209,7 @@ class TurnRow(_Stored):
     input: Any = None
     context_keys: tuple[str, ...] = ()
     graph: str = ""
+    lineage: LineageRecord | None = None
 
 
 class RunRow(_Stored):
@@ -141,7 +225,8 @@ class RunRow(_Stored):
         error: why the run failed.
         state: the node's extras as they are now, when the run changed them.
         transitions: the edges considered, in spec order.
-        children: the executors that start now, in order.
+        children: the executors that start now as its own children, in order.
+        joins: what the run means for joins.
         attempts: what was tried before this outcome.
         tokens: usage of an LLM run.
     """
@@ -156,8 +241,48 @@ class RunRow(_Stored):
     state: dict[str, Any] | None = None
     transitions: tuple[TransitionRecord, ...] = ()
     children: tuple[ChildRecord, ...] = ()
+    joins: tuple[JoinRecord, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
     tokens: TokenRecord | None = None
+
+
+class AskRow(_Stored):
+    """An executor waits for a person.
+
+    A tool that must not be called twice unasked (``on_crash: ask``) asks before it is called: its
+    run answers the question, and where the process ends before, the question is what is left.
+
+    Attributes:
+        at: UTC time, ISO 8601 with ``Z``.
+        executor: id of the executor that asks.
+        question: what it asks.
+        state: the node's extras as they are now, when the call that asked changed them.
+    """
+
+    kind: Literal["ask"]
+    at: str
+    executor: str
+    question: QuestionRecord
+    state: dict[str, Any] | None = None
+
+
+class AnswerRow(_Stored):
+    """A question is answered; its executor runs again.
+
+    Attributes:
+        at: UTC time, ISO 8601 with ``Z``.
+        executor: id of the executor that asked.
+        value: the answer.
+        late: see :class:`AnswerRecord`.
+        missing: see :class:`AnswerRecord`.
+    """
+
+    kind: Literal["answer"]
+    at: str
+    executor: str
+    value: Any = None
+    late: bool = False
+    missing: bool = False
 
 
 class CancelRow(_Stored):
@@ -173,17 +298,18 @@ class CancelRow(_Stored):
     reason: str = ""
 
 
-Row = Annotated[TurnRow | RunRow | CancelRow, Field(discriminator="kind")]
+AnyRow = TurnRow | RunRow | AskRow | AnswerRow | CancelRow
+"""A row of any kind."""
 
-_ROW: TypeAdapter[TurnRow | RunRow | CancelRow] = TypeAdapter(Row)
+_ROW: TypeAdapter[AnyRow] = TypeAdapter(Annotated[AnyRow, Field(discriminator="kind")])
 
 
-def dump_row(row: TurnRow | RunRow | CancelRow) -> bytes:
+def dump_row(row: AnyRow) -> bytes:
     """A row as compact JSON; fields at their default are left out."""
     return row.__pydantic_serializer__.to_json(row, exclude_defaults=True)
 
 
-def load_row(data: bytes) -> TurnRow | RunRow | CancelRow:
+def load_row(data: bytes) -> AnyRow:
     """A row from its JSON.
 
     Raises:

@@ -16,7 +16,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from liman_nb.state.rows import AttemptRecord, CallRecord, ErrorRecord, TransitionRecord
+from liman_nb.state.rows import (
+    AnswerRecord,
+    AttemptRecord,
+    CallRecord,
+    ErrorRecord,
+    LineageRecord,
+    QuestionRecord,
+    TransitionRecord,
+)
 
 
 class ExecutorStatus(StrEnum):
@@ -120,6 +128,28 @@ NodeState = Annotated[
 # ── where execution is ───────────────────────────────────────────────────────────────────────────
 
 
+class JoinState(_State):
+    """A node that waits for several branches of one executor.
+
+    Attributes:
+        fork: id of the executor whose branches are joined.
+        run: the fork's run that began them, 1-based.
+        node: name of the node that joins them.
+        arrived: by source, the id of the executor whose branch arrived first.
+        gone: sources that can no longer arrive.
+        late: ids of the executors whose branches counted for nothing.
+        outcome: whether it waits, has started, or has halted since it can start no more.
+    """
+
+    fork: UUID
+    run: int
+    node: str
+    arrived: dict[str, UUID] = Field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    late: tuple[UUID, ...] = ()
+    outcome: Literal["waits", "started", "halted"] = "waits"
+
+
 class TurnState(_State):
     """One turn of a session.
 
@@ -131,6 +161,7 @@ class TurnState(_State):
         runs: node runs so far.
         llm_runs: runs so far, by LLM node.
         cancelled: why it was closed without finishing; empty when it was not.
+        joins: its joins that a branch has arrived at.
     """
 
     number: int
@@ -140,6 +171,7 @@ class TurnState(_State):
     runs: int = 0
     llm_runs: dict[str, int] = Field(default_factory=dict)
     cancelled: str = ""
+    joins: tuple[JoinState, ...] = ()
 
 
 class SessionState(_State):
@@ -147,13 +179,16 @@ class SessionState(_State):
 
     Attributes:
         session_id: the session's text id.
-        seq: how many events (turns begun, node runs, cancellations) made these states.
+        seq: how many events (turns begun, node runs, questions, answers, cancellations) made
+            these states.
         turns: in order.
+        lineage: the session that it was forked from.
     """
 
     session_id: str
     seq: int = 0
     turns: tuple[TurnState, ...] = ()
+    lineage: LineageRecord | None = None
 
 
 class ExecutorState(_State):
@@ -168,7 +203,8 @@ class ExecutorState(_State):
         parent_id: the executor that started it; ``None`` for the root.
         node_name: the node it runs.
         node_type: that node's kind, such as ``LLMNode``.
-        via: the edge's id, ``{position}:{call id}`` for a tool call, ``turn:{n}`` for a turn.
+        via: the edge's id, ``{position}:{call id}`` for a tool call, ``join:{node}`` for a join,
+            ``turn:{n}`` for a turn.
         parent_run: the parent's run that started it, 1-based.
         called: whether it answers a tool call of its parent.
         turn: number of the turn it belongs to, 1-based; 0 for the root.
@@ -184,6 +220,9 @@ class ExecutorState(_State):
         open_children: how many children of its last run have not ended.
         failed_children: how many of them failed without their failure being handled.
         transitions: every edge considered after its output.
+        question: what a person is asked; ``None`` for an executor that waits for nobody.
+        asked: how many questions it has asked.
+        answers: the answers to them, in order.
         attempts: what was tried before each run's outcome.
         input_tokens: tokens of the prompts of its runs, as the server counted them.
         output_tokens: tokens of the replies.
@@ -214,6 +253,9 @@ class ExecutorState(_State):
     open_children: int = 0
     failed_children: int = 0
     transitions: tuple[TransitionRecord, ...] = ()
+    question: QuestionRecord | None = None
+    asked: int = 0
+    answers: tuple[AnswerRecord, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
     input_tokens: int = 0
     output_tokens: int = 0

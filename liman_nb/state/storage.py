@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from liman_nb.errors import StorageError, UsageError
-from liman_nb.state.rows import CancelRow, RunRow, TurnRow
+from liman_nb.state.rows import AnyRow
 from liman_nb.state.states import ExecutorState, NodeActorState
 
-AnyRow = TurnRow | RunRow | CancelRow
 _Model = TypeVar("_Model", bound=BaseModel)
 
 

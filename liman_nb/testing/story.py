@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4, uuid5
 
-from liman_nb.state.rows import RunRow, TurnRow
+from liman_nb.state.rows import AnyRow, RunRow, TurnRow
 from liman_nb.state.states import (
     ExecutorState,
     ExecutorStatus,
@@ -17,7 +17,7 @@ from liman_nb.state.states import (
     SessionState,
     TurnState,
 )
-from liman_nb.state.storage import AnyRow, Commit, Touched
+from liman_nb.state.storage import Commit, Touched
 
 _NODE, _TYPE = "chat", "LLMNode"
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from liman_nb.errors import ToolError
+from liman_nb.tools.suspend import Suspend
 
 OFFERED_NAMES = frozenset({"context", "credentials", "call_id", "state", "answer", "session"})
 """What a function gets when its signature asks for it. A model never supplies these."""
@@ -102,6 +103,7 @@ async def call_function(
         ToolError: it took longer than `seconds`, or it raised what would end more than this call,
             such as ``SystemExit``; except for a ``KeyboardInterrupt`` on the loop's own thread.
         Exception: whatever else the function raises.
+        Suspend: it asks a person.
     """
     available, name = offered or {}, function_name(function)
     passed = {**arguments, **{n: available[n] for n in asked_names(function) & available.keys()}}
@@ -125,7 +127,7 @@ async def _outcome(
         if asked_to_stop():
             raise
         raise _contained(exc, name) from exc
-    except (Exception, KeyboardInterrupt, GeneratorExit):
+    except (Exception, Suspend, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as exc:
         raise _contained(exc, name) from exc
@@ -155,7 +157,8 @@ class _Result:
     def get(self, name: str) -> Any:
         if self.error is None:
             return self.value
-        if isinstance(self.error, Exception) and not isinstance(self.error, StopIteration):
+        passes = isinstance(self.error, Exception | Suspend)
+        if passes and not isinstance(self.error, StopIteration):
             raise self.error
         raise _contained(self.error, name) from self.error
 

@@ -4,8 +4,9 @@ import pytest
 
 from liman_nb.engine.apply import UNKNOWN_TOOL, apply
 from liman_nb.engine.bounds import Bounds
-from liman_nb.engine.decide import RunResult, cancel_row, exceeded, run_row, runnable, turn_row
+from liman_nb.engine.decide import RunResult, cancel_row, ended_row, exceeded, runnable, turn_row
 from liman_nb.engine.ids import root_id, turn_id
+from liman_nb.engine.joins import Joins
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import EngineError
 from liman_nb.specs.check import load_graph
@@ -45,7 +46,9 @@ def started(graph, value="hi") -> Tree:
 
 def run(graph, tree: Tree, executor: str, **result):
     """Apply what a run came to; its row."""
-    row = run_row(graph, tree.executors[executor], RunResult(**result), NOW)
+    row = ended_row(
+        graph, Joins(graph), tree, tree.executors[executor], RunResult(**result), NOW
+    )
     apply(tree, row)
     return row
 

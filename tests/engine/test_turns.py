@@ -392,32 +392,6 @@ async def test_a_turn_that_takes_too_long_fails_with_the_bound_s_name():
     assert (await agent.step("x")).output == "done"
 
 
-@pytest.mark.parametrize(
-    ("specs", "reason"),
-    [
-        (
-            "{kind: LLMNode, name: a, tools: [t]}\n---\n{kind: ToolNode, name: t, approval: true}",
-            "ToolNode t: needs a person's approval",
-        ),
-        (
-            "{kind: LLMNode, name: a, edges: [b]}\n---\n{kind: HumanNode, name: b, question: '?'}",
-            "HumanNode b: asks a person",
-        ),
-        (
-            "{kind: LLMNode, name: a, edges: [b]}\n---\n{kind: LLMNode, name: b, wait_for: a}",
-            "LLMNode b: waits for a",
-        ),
-    ],
-)
-async def test_what_cannot_run_as_declared_does_not_run_at_all(specs, reason):
-    """It loads and draws; a turn is refused before anything is stored."""
-    agent = agent_of(specs, llm=["never"])
-    assert "a (LLM, start)" in str(agent.graph)
-    with pytest.raises(SpecError, match=reason):
-        await agent.step("x")
-    assert not agent.tree().total
-
-
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
 
 YIELDING = """

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from liman_nb.state.rows import CancelRow, RunRow, TurnRow, load_row
+from liman_nb.state.rows import AnswerRow, AskRow, CancelRow, RunRow, TurnRow, load_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ def runs_to_come(rows: Sequence[bytes]) -> RunsToCome:
                 anew, runs = True, 1
             case RunRow():
                 runs += len(row.children) - (0 if row.calls else 1)
+            case AskRow() | AnswerRow():
+                pass
             case CancelRow():
                 anew, runs = True, 0
             case _:

@@ -1,0 +1,427 @@
+"""Joins: nodes that wait for several branches of one fork. Pure functions of graph and tree.
+
+A join belongs to its fork: the nearest executor above a branch whose node stands on every way from
+the turn's entry to every source (their nearest common dominator). So each round of a loop has its
+own joins. A source has *arrived* when its edge to the join fired; it is *gone* when nothing that is
+open below the fork can reach it any more; else it is open. A join exists from its first arrival,
+starts when its ``wait_for`` is true, and halts when it can no longer become true.
+
+What an arrival costs does not depend on the number of branches: which sources are gone is asked
+only when a branch ended or chose among its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+
+from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
+from liman_nb.specs.graph import Graph, Node, NodeKind
+from liman_nb.specs.joins import AllOf, AnyOf, Rule, Source
+from liman_nb.state.rows import ChildRecord, JoinOutcome, JoinRecord, TransitionRecord
+
+# ── what is known of a graph ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A ``wait_for`` whose sources are bits: one test of a mask whatever their number."""
+
+    every: bool
+    plain: int
+    optional: int
+    parts: tuple[_Rule, ...]
+
+    def verdict(self, arrived: int, gone: int) -> bool | None:
+        """Whether it is true; ``None`` while that is open."""
+        parts = [part.verdict(arrived, gone) for part in self.parts]
+        known = arrived | gone
+        if self.every:
+            if self.plain & gone or False in parts:
+                return False
+            ready = self.plain & arrived == self.plain and self.optional & known == self.optional
+            return True if ready and None not in parts else None
+        if self.plain & arrived or self.optional & known or True in parts:
+            return True
+        hopeless = self.plain & gone == self.plain and not self.optional and None not in parts
+        return False if hopeless else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A join in a graph that is entered at a certain node.
+
+    Attributes:
+        node: its name.
+        kind: its kind.
+        fork: name of the node that its branches come from.
+        bits: one bit for each of its sources, in the order of ``wait_for``.
+        rule: when it starts.
+        reach: by node, the sources that can be reached from there, itself included, without
+            passing the join or the fork.
+    """
+
+    node: str
+    kind: NodeKind
+    fork: str
+    bits: Mapping[str, int]
+    rule: _Rule
+    reach: Mapping[str, int]
+
+    @property
+    def full(self) -> int:
+        """All of its sources."""
+        return (1 << len(self.bits)) - 1
+
+    def names(self, mask: int) -> tuple[str, ...]:
+        """The sources whose bits are set."""
+        return tuple(name for name, bit in self.bits.items() if mask & bit)
+
+    def mask(self, names: Iterable[str]) -> int:
+        """The bits of sources."""
+        return reduce(or_, (self.bits[name] for name in names), 0)
+
+
+class Joins:
+    """The joins of a graph.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes = [node for node in graph.nodes.values() if node.join is not None]
+        self._plans: dict[str, dict[str, _Plan]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    def __contains__(self, node: str) -> bool:
+        return any(node == join.name for join in self._nodes)
+
+    def entered_at(self, entry: str) -> Mapping[str, _Plan]:
+        """The joins by name, for turns that enter at a node."""
+        if entry not in self._plans:
+            dominators = _dominators(self._graph, entry)
+            self._plans[entry] = {n.name: _plan(self._graph, n, dominators) for n in self._nodes}
+        return self._plans[entry]
+
+
+def _targets(node: Node) -> tuple[str, ...]:
+    return (*(edge.target for edge in node.edges), *node.tools)
+
+
+def _dominators(graph: Graph, entry: str) -> dict[str, set[str]]:
+    """By node that can be reached: the nodes on every way to it from the entry, and itself.
+
+    The least solution of the usual data-flow equations (Allen and Cocke, 1976), by iteration.
+    """
+    found: dict[str, set[str]] = {entry: {entry}}
+    todo = [entry]
+    while todo:
+        name = todo.pop()
+        for target in _targets(graph.nodes[name]):
+            through = {target} | (found[name] & found[target] if target in found else found[name])
+            if target not in found or through != found[target]:
+                found[target] = through
+                todo.append(target)
+    return found
+
+
+def _plan(graph: Graph, node: Node, dominators: Mapping[str, set[str]]) -> _Plan:
+    assert node.join is not None, "only joins are planned"
+    bits = {source: 1 << i for i, source in enumerate(node.join.sources)}
+    ways = [dominators[source] for source in bits if source in dominators]
+    common = set.intersection(*ways) if ways else set()
+    fork = max(common, key=lambda name: len(dominators[name]), default="")
+    rule = _compiled(node.join.rule, bits)
+    reach = _reach(graph, bits, {node.name, fork})
+    return _Plan(node.name, node.kind, fork, bits, rule, reach)
+
+
+def _compiled(rule: Rule, bits: Mapping[str, int]) -> _Rule:
+    parts = (rule,) if isinstance(rule, Source) else rule.parts
+    sources = [part for part in parts if isinstance(part, Source)]
+    return _Rule(
+        every=not isinstance(rule, AnyOf),
+        plain=reduce(or_, (bits[s.name] for s in sources if not s.optional), 0),
+        optional=reduce(or_, (bits[s.name] for s in sources if s.optional), 0),
+        parts=tuple(_compiled(part, bits) for part in parts if isinstance(part, AllOf | AnyOf)),
+    )
+
+
+def _reach(graph: Graph, bits: Mapping[str, int], closed: set[str]) -> dict[str, int]:
+    reach = {name: 0 if name in closed else bits.get(name, 0) for name in graph.nodes}
+    changed = True
+    while changed:
+        changed = False
+        for node in graph.nodes.values():
+            if node.name not in closed:
+                through = reduce(or_, map(reach.__getitem__, _targets(node)), reach[node.name])
+                changed = changed or through != reach[node.name]
+                reach[node.name] = through
+    return reach
+
+
+# ── what a node run means for them ───────────────────────────────────────────────────────────────
+
+
+def considered(
+    joins: Joins,
+    tree: Tree,
+    executor: Executor,
+    transitions: Sequence[TransitionRecord],
+    children: Sequence[ChildRecord],
+    edges: int,
+) -> tuple[JoinRecord, ...]:
+    """Which joins a node run arrives at, and which start or halt because of it.
+
+    Args:
+        joins: the graph's.
+        tree: the session before the run.
+        executor: what ran.
+        transitions: the edges considered after it.
+        children: what starts as its own children.
+        edges: how many ways on its node has: edges, considered or not, and tools.
+    """
+    if not joins:
+        return ()
+    turn = tree.turns[-1]
+    plans = joins.entered_at(tree.executors[turn.executor].node)
+    fired = [t.target for t in transitions if t.outcome == "fired"]
+    started = tuple(child.node for child in children)
+    moment = _Moment(plans, tree, executor, started, loses=len(fired) < max(edges, 1))
+    for target in dict.fromkeys(fired):
+        if target in plans:
+            moment.arrive(plans[target])
+    return moment.records()
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A join that waits, as it is known in this moment."""
+
+    plan: _Plan
+    arrived: int = 0
+    gone: int = 0
+    arrives: bool = False
+    changed: bool = False
+    outcome: JoinOutcome = "waits"
+
+    @classmethod
+    def of(cls, plan: _Plan, known: Join | None) -> _Waiting:
+        """The join as the tree has it."""
+        if known is None:
+            return cls(plan)
+        return cls(plan, plan.mask(known.arrived), plan.mask(known.gone))
+
+    @property
+    def missing(self) -> int:
+        """The sources that have not arrived."""
+        return self.plan.full & ~self.arrived
+
+    def decide(self) -> bool:
+        """Start or halt if that is clear; whether it halted."""
+        verdict = self.plan.rule.verdict(self.arrived, self.gone)
+        if self.outcome == "waits" and verdict is not None:
+            self.outcome, self.changed = "starts" if verdict else "halts", True
+            return not verdict
+        return False
+
+    def could_start_without_more(self) -> bool:
+        """Whether it starts if nothing else arrives."""
+        return self.plan.rule.verdict(self.arrived, self.missing) is True
+
+    def give_up(self) -> None:
+        """Nothing else arrives."""
+        self.gone, self.changed = self.missing, True
+
+    def record(self, key: JoinKey) -> JoinRecord:
+        """The join in the row of the run."""
+        fork, run, node = key
+        return JoinRecord(
+            fork=fork,
+            run=run,
+            node=node,
+            node_type=self.plan.kind,
+            arrived=self.arrives,
+            gone=self.plan.names(self.gone),
+            outcome=self.outcome,
+            takes=self.plan.names(self.arrived) if self.outcome == "starts" else (),
+        )
+
+
+@dataclass(slots=True)
+class _Moment:
+    """A node run that has ended, and the joins that it may concern.
+
+    Attributes:
+        plans: the joins of the graph.
+        tree: the session before the run.
+        executor: what ran.
+        started: names of the nodes that start as its own children.
+        loses: whether something that could be reached before may be out of reach now.
+        waiting: the joins that are looked at.
+        late: what came too late.
+    """
+
+    plans: Mapping[str, _Plan]
+    tree: Tree
+    executor: Executor
+    started: tuple[str, ...]
+    loses: bool
+    waiting: dict[JoinKey, _Waiting] = field(default_factory=dict)
+    late: list[JoinRecord] = field(default_factory=list)
+
+    def arrive(self, plan: _Plan) -> None:
+        """The executor's branch comes to a join."""
+        fork, run = self._fork(plan)
+        key = (fork, run, plan.node)
+        known = self._joins.get(key)
+        state = _Waiting.of(plan, known)
+        if known and (known.outcome != "waits" or self.executor.node in known.arrived):
+            state.arrives, state.outcome = True, "late"
+            self.late.append(state.record(key))
+            self.loses = True
+            return
+        self.waiting[key] = state
+        state.arrived |= plan.bits[self.executor.node]
+        state.gone &= ~state.arrived
+        state.arrives = state.changed = True
+        self.loses = self.loses or known is None
+
+    def records(self) -> tuple[JoinRecord, ...]:
+        """What becomes of the joins."""
+        if self.loses or self._closes_a_fork():
+            self._look_at_all()
+            while self._one_halted() or self._circle_is_broken():
+                self._find_gone()
+        else:
+            self._one_halted()
+        changed = [state.record(key) for key, state in self.waiting.items() if state.changed]
+        return (*self.late, *changed)
+
+    @property
+    def _joins(self) -> Mapping[JoinKey, Join]:
+        return self.tree.turns[-1].joins
+
+    def _fork(self, plan: _Plan) -> tuple[str, int]:
+        """The fork of a branch that comes to a join now, and the fork's run that led here."""
+        executor, run = self.executor, self.executor.runs + 1
+        while executor.node != plan.fork and executor.parent not in (None, self.tree.root):
+            run, executor = executor.parent_run, self.tree.executors[executor.parent or ""]
+        return executor.id, run
+
+    def _closes_a_fork(self) -> bool:
+        """Whether a fork with a waiting join ends now unless the join starts."""
+        forks = {key[0] for key, join in self._joins.items() if join.outcome == "waits"}
+        executor, going_on = self.executor, bool(self.started) or not forks
+        while not going_on and executor.parent is not None:
+            executor = self.tree.executors[executor.parent]
+            if executor.open_children == 1 and executor.id in forks:
+                return True
+            going_on = executor.open_children > 1 or bool(executor.calls)
+        return False
+
+    # ── which sources are gone ───────────────────────────────────────────────────────────────────
+
+    def _look_at_all(self) -> None:
+        """Ask of every join of a fork above the executor which of its sources are gone."""
+        for key, known in self._joins.items():
+            if known.outcome == "waits" and key not in self.waiting and self._is_below(key):
+                self.waiting[key] = _Waiting.of(self.plans[key[2]], known)
+        self._find_gone()
+
+    def _is_below(self, key: JoinKey) -> bool:
+        """Whether the executor belongs to a branch of a join's fork."""
+        fork, run, _ = key
+        if self.executor.id == fork:
+            return self.executor.runs + 1 == run
+        return _is_under(self.tree, self.executor, fork, run)
+
+    def _find_gone(self) -> None:
+        for key, state in self.waiting.items():
+            if state.outcome == "waits":
+                wanted = state.missing & ~state.gone
+                gone = wanted & ~self._reachable(key, state.plan, wanted)
+                state.changed = state.changed or bool(gone)
+                state.gone |= gone
+
+    def _reachable(self, key: JoinKey, plan: _Plan, wanted: int) -> int:
+        """Those of the wanted sources that something open below a join's fork can still reach."""
+        found = 0
+        for node in self._open_below(key):
+            found |= plan.reach.get(node, 0)
+            if found & wanted == wanted:
+                break
+        return found
+
+    def _open_below(self, key: JoinKey) -> Iterator[str]:
+        """The nodes below a join's fork that may do something: they start, wait or are to run."""
+        yield from self.started
+        fork, run, _ = key
+        for other in {**self._joins, **self.waiting}:
+            if other != key and self._may_start(other) and self._same_branches(other, fork, run):
+                yield other[2]
+        for executor in self._open():
+            if _is_under(self.tree, executor, fork, run):
+                yield executor.node
+
+    def _may_start(self, key: JoinKey) -> bool:
+        if key in self.waiting:
+            return self.waiting[key].outcome in ("waits", "starts")
+        return self._joins[key].outcome == "waits"
+
+    def _same_branches(self, key: JoinKey, fork: str, run: int) -> bool:
+        """Whether a join is of this fork, or of one below it."""
+        if key[0] == fork:
+            return key[1] == run
+        return _is_under(self.tree, self.tree.executors[key[0]], fork, run)
+
+    def _open(self) -> Iterator[Executor]:
+        """The executors that may do something by themselves, but for the one that ran."""
+        tree = self.tree
+        for identity in (*tree.idle, *tree.asking, *tree.held.values()):
+            if identity != self.executor.id:
+                yield tree.executors[identity]
+
+    # ── which joins are decided ──────────────────────────────────────────────────────────────────
+
+    def _one_halted(self) -> bool:
+        """Decide what is clear; whether a join halted, on which others may depend."""
+        halted = [state for state in self.waiting.values() if state.decide()]
+        return bool(halted)
+
+    def _circle_is_broken(self) -> bool:
+        """Of joins that wait only for each other, one starts that can do without; else all halt."""
+        stuck = [
+            self.waiting[key]
+            for key in {**self._joins, **self.waiting}  # in the order of their first arrivals
+            if key in self.waiting and self.waiting[key].outcome == "waits" and not self._moves(key)
+        ]
+        able = next((state for state in stuck if state.could_start_without_more()), None)
+        for state in stuck if able is None else [able]:
+            state.give_up()
+        return bool(stuck)
+
+    def _moves(self, key: JoinKey) -> bool:
+        """Whether anything below a join's fork goes on, but for joins that wait."""
+        fork, run, _ = key
+        starting = (
+            state.outcome == "starts" and self._same_branches(other, fork, run)
+            for other, state in self.waiting.items()
+        )
+        below = (_is_under(self.tree, executor, fork, run) for executor in self._open())
+        return bool(self.started) or any(starting) or any(below)
+
+
+def _is_under(tree: Tree, executor: Executor, fork: str, run: int) -> bool:
+    """Whether an executor stands somewhere below a run of another one."""
+    while executor.parent is not None:
+        if executor.parent == fork:
+            return executor.parent_run == run
+        executor = tree.executors[executor.parent]
+    return False
