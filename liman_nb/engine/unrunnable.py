@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from liman_nb.errors import Problem
-from liman_nb.specs.documents import FunctionNodeSpec, HumanNodeSpec, LLMNodeSpec, ToolNodeSpec
+from liman_nb.specs.documents import HumanNodeSpec, ToolNodeSpec
 from liman_nb.specs.graph import Graph, Node
 
 
@@ -23,10 +23,10 @@ def unrunnable(graph: Graph) -> list[Problem]:
 
 
 def _reasons(node: Node) -> Iterator[str]:
+    if node.join:
+        yield f"waits for {node.join.text}, and branches cannot be joined yet"
     match node.spec:
         case HumanNodeSpec():
             yield "asks a person, and a turn cannot wait for one yet"
         case ToolNodeSpec(approval=True):
             yield "needs a person's approval, and a turn cannot wait for one yet"
-        case LLMNodeSpec(wait_for=names) | FunctionNodeSpec(wait_for=names) if names:
-            yield f"waits for {', '.join(names)}, and branches cannot be joined yet"

@@ -44,9 +44,6 @@ TABLE: tuple[NotRun, ...] = (
         runs=(None, "retry"),
     ),
     NotRun(
-        ("LLMNode", "FunctionNode"), "wait_for", "the node runs once for each edge that is followed"
-    ),
-    NotRun(
         ("LLMNode",), "memory", "the node remembers its own history", runs=(None, "actor", "none")
     ),
     NotRun(("LLMNode",), "pre_compose", "the input goes to the model as it is"),
