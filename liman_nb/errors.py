@@ -2,7 +2,9 @@
 
     LimanError
     ├── SpecError              the author of a spec: every problem found, with file:line:column
-    │   ├── ConditionSyntaxError   one condition that does not parse, with a caret
+    │   ├── NotationError          one text that does not parse, with a caret
+    │   │   ├── ConditionSyntaxError   a condition of an edge
+    │   │   └── JoinSyntaxError        what a node waits for
     │   └── SpecChanged            an open turn was begun with another graph
     ├── SetupError             whoever set up this machine: a model, key, file or package is missing
     ├── UsageError             the caller of a method: wrong argument, wrong moment
@@ -115,11 +117,11 @@ class SpecError(LimanError):
         super().__init__(head + "\n".join(str(p) for p in self.problems))
 
 
-class ConditionSyntaxError(SpecError):
-    """A condition that does not parse.
+class NotationError(SpecError):
+    """A text in one of the notations of specs that does not parse.
 
     Attributes:
-        text: the whole condition.
+        text: the whole text.
         position: 0-based offset of the first wrong character; ``len(text)`` for an early end.
     """
 
@@ -129,6 +131,14 @@ class ConditionSyntaxError(SpecError):
         self.text, self.position = text, position
         shown, at = _window(text, position)
         super().__init__([Problem(f"{message}\n  {shown}\n  {' ' * at}^", place, hint=hint)])
+
+
+class ConditionSyntaxError(NotationError):
+    """A condition that does not parse."""
+
+
+class JoinSyntaxError(NotationError):
+    """What a node waits for does not parse."""
 
 
 def _window(text: str, position: int, width: int = 76) -> tuple[str, int]:

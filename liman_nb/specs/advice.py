@@ -10,6 +10,7 @@ from liman_nb.specs.conditions.tree import Path, paths, print_path
 from liman_nb.specs.documents import SuppliedTool
 from liman_nb.specs.findings import Findings, did_you_mean, listed
 from liman_nb.specs.graph import Edge, Graph, Node
+from liman_nb.specs.join_links import join_doubts
 from liman_nb.specs.reading import Document, Documents
 from liman_nb.specs.ways import ways_from
 
@@ -19,7 +20,7 @@ _YIELDS_PLACES = ("output", "yields", "calling_agent_response")
 def advise(
     graph: Graph, documents: Documents, tools: Sequence[SuppliedTool], findings: Findings
 ) -> None:
-    """Warn of what is unused, unreachable, or reads names that nothing provides.
+    """Warn of what is unused, unreachable, waits in vain, or reads names that nothing provides.
 
     Args:
         graph: the graph.
@@ -35,6 +36,7 @@ def advise(
         *_unreachable(graph),
         *_unused_tools(graph, tools),
         *_unused_accounts(graph, documents),
+        *join_doubts(graph, documents),
     ):
         findings.add(problem)
 

@@ -229,7 +229,7 @@ class LLMNodeSpec(_Document):
         intelligence: name of the function that works on its reply.
         retry: when a failed call is made again; ``None`` for the default policy.
         auth: on whose behalf its tools run.
-        wait_for: the nodes it waits for, as written.
+        wait_for: what it waits for, as written; :class:`liman_nb.specs.graph.Node` has it parsed.
     """
 
     kind: Literal["LLMNode"] = "LLMNode"
@@ -295,7 +295,7 @@ class FunctionNodeSpec(_Document):
         retry: when a failed call is made again; ``None`` for the default policy.
         timeout: seconds a call may take.
         auth: on whose behalf it runs.
-        wait_for: the nodes it waits for, as written.
+        wait_for: what it waits for, as written; :class:`liman_nb.specs.graph.Node` has it parsed.
         prompts: a field of Liman's that has no effect here.
         tools: a field of Liman's that has no effect here.
     """

@@ -17,13 +17,15 @@ def find_entry(
     Args:
         nodes: all nodes.
         start_node: ``name`` or ``Kind/name``; ``None`` to take the only node that no edge leads to,
-            or else the only LLMNode.
+            or else the only LLMNode. A node that waits for others is not taken unnamed: a turn that
+            starts there runs it at once.
         unread: names of documents that are there and not valid.
         findings: told why there is none.
     """
     if start_node is not None:
         return _given(nodes, start_node, unread, findings)
-    candidates = _startable(nodes)
+    startable = _startable(nodes)
+    candidates = [name for name in startable if not nodes[name].join]
     reached = {e.target for n in nodes.values() for e in n.edges if e.target != n.name}
     roots = [name for name in candidates if name not in reached]
     models = [name for name in candidates if nodes[name].kind == "LLMNode"]
@@ -33,8 +35,12 @@ def find_entry(
     if findings.has_errors:
         return None  # what is wrong may be what makes it unclear
     if candidates:
-        hint = f"pass start_node= with one of {listed(roots or candidates)}"
+        hint = f"pass start_node= with one of {listed(roots or startable)}"
         findings.error("it is not clear at which node a turn starts", hint=hint)
+    elif startable:
+        message = f"a turn could start only at nodes that wait for others: {listed(startable)}"
+        hint = "add a node that waits for nothing, or name one with start_node= to run it at once"
+        findings.error(message, hint=hint)
     else:
         hint = "add for example an LLMNode"
         findings.error("there is no node a turn could start at", hint=hint)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from liman_nb.errors import Place, Problem
 from liman_nb.specs.conditions import Condition
 from liman_nb.specs.documents import CredentialsProviderSpec, NodeSpec, ServiceAccountSpec
+from liman_nb.specs.joins import Join
 from liman_nb.specs.reading import Document
 from liman_nb.specs.yields import YieldsSchema
 
@@ -64,6 +65,8 @@ class Node:
         service_account: on whose behalf it runs; ``None`` for nobody's.
         parameters: JSON schema of the arguments of a tool that the caller supplied; ``None`` for
             every other node.
+        join: what it waits for before it runs; ``None`` for a node that runs for each edge that
+            fires.
         place: where it is written.
     """
 
@@ -75,6 +78,7 @@ class Node:
     yields: YieldsSchema | None = None
     service_account: ServiceAccountSpec | None = None
     parameters: Mapping[str, Any] | None = None
+    join: Join | None = None
     place: Place | None = None
 
 
@@ -108,15 +112,17 @@ class Graph:
         """The graph for networkx.
 
         Returns:
-            Nodes by name with ``kind``, ``name``, ``description`` and ``entry`` (a bool). Edges
-            with ``via`` (``edge``, or ``tool`` from an LLM to a tool it may call) and
-            ``condition`` (its text; empty for none), their keys the edges' ids, or ``tool:name``.
+            Nodes by name with ``kind``, ``name``, ``description``, ``entry`` (a bool) and
+            ``wait_for`` (the text of what it waits for; empty for none). Edges with ``via``
+            (``edge``, or ``tool`` from an LLM to a tool it may call) and ``condition`` (its text;
+            empty for none), their keys the edges' ids, or ``tool:name``.
         """
         import networkx
 
         drawn: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
         for node in self.nodes.values():
             described = {"name": node.name, "description": node.spec.description}
+            described["wait_for"] = node.join.text if node.join else ""
             drawn.add_node(node.name, kind=node.kind, entry=node.name == self.entry, **described)
         for node in self.nodes.values():
             for tool in node.tools:

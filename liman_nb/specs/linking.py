@@ -21,6 +21,7 @@ from liman_nb.specs.edges import WrittenEdge
 from liman_nb.specs.entry import find_entry
 from liman_nb.specs.findings import Findings, did_you_mean, listed
 from liman_nb.specs.graph import Edge, Graph, Node, fingerprint, frozen_graph
+from liman_nb.specs.join_links import linked_joins
 from liman_nb.specs.reading import Document, Documents
 from liman_nb.specs.references import TOOL_NAME_RULE, a_kind, is_name, parse_reference
 from liman_nb.specs.ways import way
@@ -59,7 +60,7 @@ def build_graph(
     Args:
         documents: from :func:`liman_nb.specs.reading.load_specs`.
         start_node: where a turn starts: ``name`` or ``Kind/name``. Without it: the only node that
-            no edge leads to, or else the only LLMNode.
+            no edge leads to, or else the only LLMNode; never one that waits for others.
         supplied_tools: tools given as Python functions; a ToolNode of the same name describes one.
         supplied_functions: names of functions; such a name alone is a function condition.
         allow_imports: modules; a dotted name below one of them alone is a function condition.
@@ -111,6 +112,7 @@ class _Linker:
         for name in listed_tools:
             if name not in nodes:
                 nodes[name] = _supplied_node(self.supplied[name])
+        nodes = linked_joins(nodes, self.documents, self.findings)
         self._add_providers()
         _check_tool_loops(nodes, self.findings)
         entry = find_entry(nodes, self.code.start_node, self.documents.unread, self.findings)

@@ -36,9 +36,6 @@ _NODES = ("LLMNode", "ToolNode", "FunctionNode", "HumanNode")
 TABLE: tuple[NotRun, ...] = (
     NotRun(("HumanNode",), "func", "a person is asked, no function"),
     NotRun(
-        ("LLMNode", "FunctionNode"), "wait_for", "the node runs once for each edge that is followed"
-    ),
-    NotRun(
         ("LLMNode",), "memory", "the node remembers its own history", runs=(None, "actor", "none")
     ),
     NotRun(("LLMNode",), "pre_compose", "the input goes to the model as it is"),

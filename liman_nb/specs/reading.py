@@ -13,6 +13,8 @@ from liman_nb.specs.bundles import choose
 from liman_nb.specs.documents import MODELS, NODE_KINDS, Spec
 from liman_nb.specs.edges import EDGE_FIELDS, WrittenEdge, read_edges
 from liman_nb.specs.findings import Findings
+from liman_nb.specs.join_notation import FIELD as WAIT_FOR
+from liman_nb.specs.join_notation import WrittenJoin, read_join
 from liman_nb.specs.languages import DEFAULT_LANGUAGE, stand_ins
 from liman_nb.specs.liman_types import as_arguments, as_yields
 from liman_nb.specs.loading import Source, read_sources
@@ -35,12 +37,14 @@ class Document:
         edges: its edges, for a node.
         yields: its declared output, for a node that declares one.
         tree: the document with its places, as it was validated.
+        join: what it waits for, for a node that waits.
     """
 
     spec: Spec
     edges: tuple[WrittenEdge, ...]
     yields: YieldsSchema | None
     tree: Located
+    join: WrittenJoin | None = None
 
     @property
     def subject(self) -> str:
@@ -136,11 +140,12 @@ class _Checker:
         spec = validate(MODELS[self.kind], tree, self.subject, self.findings)
         self._check_arguments(tree)
         yields = self._yields(tree)
+        join = self._join(tree)
         if spec is None:
             return None
         for message, where in not_run(self.kind, written):
             self.findings.warn(message, where.key or where.place, self.subject)
-        return Document(spec, edges, yields, tree)
+        return Document(spec, edges, yields, tree, join)
 
     def _error(self, message: str, place: Place, hint: str = "") -> None:
         self.findings.error(message, place, self.subject, hint)
@@ -161,6 +166,10 @@ class _Checker:
     def _yields(self, tree: Located) -> YieldsSchema | None:
         declared = tree.fields.get("yields")
         return parse_yields(declared.plain(), self._at(declared, "yields")) if declared else None
+
+    def _join(self, tree: Located) -> WrittenJoin | None:
+        waits = WAIT_FOR in MODELS[self.kind].model_fields
+        return read_join(tree, self.subject, self.findings) if waits else None
 
     def _check_arguments(self, tree: Located) -> None:
         declared = tree.fields.get("arguments")

@@ -27,9 +27,11 @@ from liman_nb.views.sizes import (
     LINE_HEIGHT,
     NODE_INSET,
     label_radius,
+    line_heights,
     node_radius,
     status_line,
     text_left,
+    waits_line,
 )
 from liman_nb.views.svg import arrow_head, drawing_order, edge_style
 
@@ -135,8 +137,10 @@ def _draw_node(pen: _Pen, node: DrawnNode, box: Box) -> None:
     if node.status:
         icon = STATUSES[node.status].icon
         pen.text(icon, (box.left + 11, box.y + 5), _Type(14, colours.border, weight="bold"))
-    pen.text(elide(node.name), (left, box.y - 3.5), _Type(13, INK, weight="bold"))
-    pen.text(status_line(node, node.status), (left, box.y + 12.5), _Type(11, colours.text))
+    name, status, waits = line_heights(node, box)
+    pen.text(elide(node.name), (left, name), _Type(13, INK, weight="bold"))
+    pen.text(status_line(node, node.status), (left, status), _Type(11, colours.text))
+    pen.text(waits_line(node), (left, waits), _Type(11, colours.text))
 
 
 class _Pen:

@@ -36,12 +36,14 @@ class DrawnNode:
         kind: ``LLM``, ``tool``, ``function`` or ``person``.
         is_entry: whether turns start here.
         status: in the latest turn; ``None`` when no session is shown.
+        waits: ``waits for a and b``, in full; empty for a node that waits for no others.
     """
 
     name: str
     kind: str
     is_entry: bool = False
     status: StatusWord | None = None
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ def _nodes(graph: Graph, tree: Tree | None, running: Collection[str]) -> Iterato
         by_node[executor.node].append(executor)
     for name, node in graph.nodes.items():
         status = node_status(by_node[name], running, over=is_over(tree)) if tree else None
-        yield DrawnNode(name, kind_word(node.kind), name == graph.entry, status)
+        waits = f"waits for {node.join.text}" if node.join else ""
+        yield DrawnNode(name, kind_word(node.kind), name == graph.entry, status, waits)
 
 
 def _edges(graph: Graph, tree: Tree | None, index: dict[str, int]) -> Iterator[DrawnEdge]:

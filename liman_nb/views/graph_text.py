@@ -35,7 +35,7 @@ def graph_text(model: GraphModel) -> str:
 
 def alternative(model: GraphModel) -> str:
     """The alternative text of the drawing: every node with its status, every edge in full."""
-    nodes = [_node_words(node) for node in model.nodes]
+    nodes = [", ".join(_node_rows(node)) for node in model.nodes]
     edges = [
         f"{one_line(model.nodes[edge.source].name)} to {_edge_words(model, edge)}"
         for edge in model.edges
@@ -56,15 +56,20 @@ def _rows(model: GraphModel) -> Iterator[str]:
     for edge in model.edges:
         leaving[edge.source].append(edge)
     for number, node in enumerate(model.nodes):
-        yield _node_words(node)
+        words, *waits = _node_rows(node)
+        yield words
+        yield from (f"  {line}" for line in waits)
         for edge in leaving[number]:
             yield f"  {'⚙' if edge.is_call else '→'} {_edge_words(model, edge)}"
 
 
-def _node_words(node: DrawnNode) -> str:
+def _node_rows(node: DrawnNode) -> Iterator[str]:
+    """What a node is; and what it waits for, if it does."""
     start = ", start" if node.is_entry else ""
     status = f" {node.status}" if node.status else ""
-    return f"{one_line(node.name)} ({node.kind}{start}){status}"
+    yield f"{one_line(node.name)} ({node.kind}{start}){status}"
+    if node.waits:
+        yield one_line(node.waits, _CONDITION_CAP)
 
 
 def _edge_words(model: GraphModel, edge: DrawnEdge) -> str:

@@ -28,7 +28,8 @@ def mermaid(model: GraphModel) -> str:
 def _nodes(model: GraphModel) -> Iterator[str]:
     for number, node in enumerate(model.nodes):
         shape = _SHAPES.get(node.kind, '["{}"]')
-        yield f"    n{number}{shape.format(_label(node.name))}"
+        lines = (node.name, node.waits) if node.waits else (node.name,)
+        yield f"    n{number}{shape.format('<br/>'.join(map(_label, lines)))}"
         if node.is_entry:
             yield f"    start(( )) --> n{number}"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from liman_nb.views.geometry import Label
+from liman_nb.views.geometry import Box, Label
 from liman_nb.views.graph_model import DrawnNode
 from liman_nb.views.labels import MONO_ADVANCE, bold_width, columns, elide
 from liman_nb.views.palette import STATUSES
 
 NODE_HEIGHT = 46.0
-"""Height of a node: two lines of text."""
+"""Height of a node with two lines of text; one that waits for others has a third."""
 
 LINE_HEIGHT = 14.0
 """Height of a line of a label."""
@@ -33,6 +33,7 @@ _RADIUS = 9.0
 _LABEL_RADIUS = 11.0
 _NODE_MIN_WIDTH = 96.0
 _NODE_MARGIN = 14.0
+_WAITS_COLUMNS = 36
 
 Size = tuple[float, float]
 
@@ -40,6 +41,17 @@ Size = tuple[float, float]
 def status_line(node: DrawnNode, status: str | None) -> str:
     """The second line of a node, such as ``done · LLM``."""
     return f"{status} · {node.kind}" if status else node.kind
+
+
+def waits_line(node: DrawnNode) -> str:
+    """The third line of a node that waits for others; empty for any other node."""
+    return elide(node.waits, _WAITS_COLUMNS) if node.waits else ""
+
+
+def line_heights(node: DrawnNode, box: Box) -> tuple[float, float, float]:
+    """Where the lines of a node's text stand in its box: name, status, and what it waits for."""
+    name = box.y - 3.5 - (LINE_HEIGHT / 2 if node.waits else 0)
+    return name, name + 16, name + 16 + LINE_HEIGHT
 
 
 def node_size(node: DrawnNode) -> Size:
@@ -51,9 +63,10 @@ def node_size(node: DrawnNode) -> Size:
     texts = (
         bold_width(elide(node.name), 13),
         *(bold_width(status_line(node, word), 10) for word in words),  # as wide as 11, not bold
+        bold_width(waits_line(node), 10),
     )
     width = max(_NODE_MIN_WIDTH, NODE_INSET + max(texts) + _NODE_MARGIN)
-    return width, NODE_HEIGHT
+    return width, NODE_HEIGHT + (LINE_HEIGHT if node.waits else 0)
 
 
 def node_radius(node: DrawnNode) -> float:

@@ -22,9 +22,11 @@ from liman_nb.views.sizes import (
     LINE_HEIGHT,
     NODE_INSET,
     label_radius,
+    line_heights,
     node_radius,
     status_line,
     text_left,
+    waits_line,
 )
 
 SANS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
@@ -147,16 +149,20 @@ def _nodes(model: GraphModel, layout: Layout) -> Iterator[str]:
         colours = STATUSES[node.status or "waiting"].light
         x, room = box.left + NODE_INSET, box.width - NODE_INSET
         icon = STATUS_ICONS[node.status] if node.status else KIND_ICONS.get(node.kind, "")
-        status = status_line(node, node.status)
-        yield f"<g>{_title(node.name)}{_rect(box, node_radius(node), colours, 1.6)}"
+        name, status, waits = line_heights(node, box)
+        quiet = f'font-size="11" fill="{colours.text}"'
+        title = "\n".join(filter(None, (node.name, node.waits)))
+        yield f"<g>{_title(title)}{_rect(box, node_radius(node), colours, 1.6)}"
         yield _icon(icon, box.left + 17, box.y, colours.border if node.status else colours.text)
         yield _text(
             elide(node.name),
-            (x, box.y - 3.5),
+            (x, name),
             room,
             f'font-size="13" font-weight="600" fill="{INK}"',
         )
-        yield _text(status, (x, box.y + 12.5), room, f'font-size="11" fill="{colours.text}"')
+        yield _text(status_line(node, node.status), (x, status), room, quiet)
+        if node.waits:
+            yield _text(waits_line(node), (x, waits), room, quiet)
         yield "</g>"
 
 

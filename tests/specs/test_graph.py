@@ -128,11 +128,15 @@ def test_a_networkx_graph():
     """Kinds and conditions are data; two conditions between two nodes are two edges."""
     drawn = graph(start_node="solver").to_networkx()
     assert isinstance(drawn, networkx.MultiDiGraph)
+    fields = ("name", "kind", "description", "entry", "wait_for")
     assert dict(drawn.nodes(data=True)) == {
-        "solver": {"kind": "LLMNode", "name": "solver", "description": "Solves", "entry": True},
-        "checker": {"kind": "FunctionNode", "name": "checker", "description": "", "entry": False},
-        "calc": {"kind": "ToolNode", "name": "calc", "description": "", "entry": False},
-        "lookup": {"kind": "ToolNode", "name": "lookup", "description": "Looks up", "entry": False},
+        row[0]: dict(zip(fields, row, strict=True))
+        for row in (
+            ("solver", "LLMNode", "Solves", True, ""),
+            ("checker", "FunctionNode", "", False, ""),
+            ("calc", "ToolNode", "", False, ""),
+            ("lookup", "ToolNode", "Looks up", False, ""),
+        )
     }
     assert sorted(drawn.edges(keys=True, data=True), key=lambda e: e[2]) == [
         ("checker", "solver", "back", {"condition": "output == 'again'", "via": "edge"}),
@@ -141,6 +145,13 @@ def test_a_networkx_graph():
         ("solver", "calc", "tool:calc", {"condition": "", "via": "tool"}),
         ("solver", "lookup", "tool:lookup", {"condition": "", "via": "tool"}),
     ]
+
+
+def test_a_networkx_graph_tells_what_a_node_waits_for():
+    """As one text, whichever way it is written."""
+    text = "{kind: LLMNode, name: a, to: [b, j]}\n---\n{kind: Node, name: b, to: j}\n---\n"
+    drawn = load_graph(text + "{kind: Node, name: j, wait_for: [a, b]}").to_networkx()
+    assert dict(drawn.nodes(data="wait_for")) == {"a": "", "b": "", "j": "a and b"}
 
 
 def test_specs_load_without_the_heavy_libraries():

@@ -24,7 +24,7 @@ def test_what_is_printed_about_a_mistake(title):
     spec, _, printed = CASES[title].partition("=>\n")
     start_node = "a" if title.startswith(("edges", "links")) else None
     problems = check_specs(spec, start_node=start_node)
-    assert [f"{p.level}: {p}" for p in problems] == printed.strip().splitlines()
+    assert "\n".join(f"{p.level}: {p}" for p in problems) == printed.strip()
 
 
 def test_every_case_is_read():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from liman_nb.views.graph_model import DrawnEdge, DrawnNode, GraphModel
 from liman_nb.views.palette import OutcomeWord, StatusWord
@@ -21,6 +22,7 @@ def model(
     statuses: Sequence[StatusWord] = (),
     outcomes: Sequence[OutcomeWord] = (),
     kinds: Sequence[str] = (),
+    waits: Mapping[str, str] = MappingProxyType({}),
 ) -> GraphModel:
     """A graph that starts at its first node. Edges are (source, target, condition)."""
     index = {name: number for number, name in enumerate(nodes)}
@@ -30,6 +32,7 @@ def model(
             kinds[i] if kinds else "LLM",
             is_entry=i == 0,
             status=statuses[i % len(statuses)] if statuses else None,
+            waits=waits.get(name, ""),
         )
         for i, name in enumerate(nodes)
     ]
@@ -151,6 +154,15 @@ HARD: dict[str, GraphModel] = {
         statuses=["done", "running", "skipped", "waiting"],
         outcomes=["fired", "not fired", "undecided", "not considered"],
         kinds=["LLM", "function", "person", "tool"],
+    ),
+    "a join with a loop": model(
+        ["a", "b", "c", "join"],
+        [
+            *(("a", name, "") for name in "bc"),
+            *((name, "join", f"{name} is done") for name in "abc"),
+            ("join", "b", "again"),
+        ],
+        waits={"join": "waits for a and (b or c?) and not_so_short_a_name_that_it_fits"},
     ),
     "twenty nodes": tangle(20, 32, 5, seed=1),
     "a hundred nodes": tangle(100, 140, 8, seed=3),

@@ -171,6 +171,18 @@ def test_a_graph_alone_needs_less_room():
     assert node_size(alone)[0] < node_size(live)[0]
 
 
+def test_what_a_node_waits_for_is_a_third_line():
+    """It makes the node taller, and wider only up to a bound."""
+    plain = node_size(model(["chat"]).nodes[0])
+    short, long, endless = (
+        node_size(model(["chat"], waits={"chat": "waits for " + names}).nodes[0])
+        for names in ("a", "a and (b or c?)", "x" * 10_000)
+    )
+
+    assert plain[1] + 14 == short[1] == long[1] == endless[1]
+    assert plain[0] < long[0] < endless[0] < 400
+
+
 def test_the_start_is_marked_above_the_entry():
     """An arrow leads from a mark to the entry node, which stands below it."""
     layout = lay_out(HARD["cycles"])

@@ -51,6 +51,37 @@ def test_the_text_lists_nodes_with_their_edges():
     ]
 
 
+JOIN = """
+{kind: LLMNode, name: ask, edges: [a, b, c]}
+---
+{kind: Node, name: a, edges: [merge]}
+---
+{kind: Node, name: b, edges: [merge]}
+---
+{kind: Node, name: c, edges: [merge]}
+---
+{kind: Node, name: merge, wait_for: [a, b or c?], edges: [end]}
+---
+{kind: Node, name: end}
+"""
+
+
+def test_a_node_that_waits_says_for_what():
+    """In the list, in the picture's alternative text and in the picture."""
+    view = GraphView(load_graph(JOIN))
+    (alt,) = alts_of(view.html())
+
+    assert str(view).splitlines()[-4:] == [
+        "merge (function)",
+        "  waits for a and (b or c?)",
+        "  → end",
+        "end (function)",
+    ]
+    assert "; merge (function), waits for a and (b or c?); end (function)." in alt
+    assert ">waits for a and (b or c?)</text>" in view.to_svg()
+    assert '[["merge<br/>waits for a and #40;b or c?#41;"]]' in view.to_mermaid()
+
+
 def test_the_text_of_a_session_tells_statuses_and_outcomes():
     """The same list, with what happened."""
     play = refund_done()

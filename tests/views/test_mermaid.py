@@ -71,3 +71,11 @@ def test_hostile_labels_stay_labels(text: str):
     label = r"([\w .,:+'=?!%/-]|#\d+;)*"
     assert re.fullmatch(rf'    n0\["{label}"\]', lines[1])
     assert re.fullmatch(rf'    n0 -->\|"{label}"\| n1', lines[4])
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "a<br/>b"])
+def test_a_hostile_text_of_what_a_node_waits_for_stays_a_label(text: str):
+    """The one line break is ours."""
+    line = mermaid(model(["a"], waits={"a": f"waits for {text}"})).splitlines()[1]
+
+    assert re.fullmatch(r"""    n0\["a<br/>waits for ([\w .,:+'=?!%/-]|#\d+;)*"\]""", line)

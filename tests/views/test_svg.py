@@ -63,6 +63,22 @@ def test_the_full_condition_is_its_label_s_title():
     assert titles == [condition, "a", "b"]
 
 
+def test_the_lines_of_a_node_stand_within_its_box():
+    """Two of them, or three with what it waits for, which its title says too."""
+    graph = model(["a", "b"], waits={"b": "waits for a and (b or c?)"})
+    layout = lay_out(graph, without_graphviz=True)
+    document = ET.fromstring(svg(graph, layout))  # noqa: S314 - ours
+    a, b = (e for e in document.iter(f"{NS}g") if e.find(f"{NS}title") is not None)
+
+    assert a.findtext(f"{NS}title") == "a"
+    assert b.findtext(f"{NS}title") == f"b\n{graph.nodes[1].waits}"
+    for group, box, count in zip((a, b), layout.nodes, (2, 3), strict=True):
+        heights = [float(e.get("y", 0)) for e in group.findall(f"{NS}text")]
+        assert len(heights) == count
+        assert box.top + 10 < heights[0] < heights[-1] < box.bottom - 4
+        assert heights == sorted(heights)
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_status_is_shown_by_word_colours_and_icon(status: str):
     """Nothing depends on the colour alone."""
