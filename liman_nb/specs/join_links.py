@@ -125,28 +125,22 @@ def _subject(node: Node) -> str:
 
 
 def join_doubts(graph: Graph, documents: Documents) -> Iterator[Problem]:
-    """A warning for each join that nothing can fulfil, or that is fulfilled by nothing."""
+    """A warning for each join that nothing can fulfil."""
     for document in documents.items:
         node = graph.nodes.get(document.spec.name)
-        if node and node.join and document.join:
-            for message, hint in _doubts(graph, node, node.join):
-                place = document.join.place
-                yield Problem(f"{FIELD} {message}", place, _subject(node), hint, level="warning")
+        if node and node.join and document.join and (lost := _lost(graph, node, node.join)):
+            message = (
+                f"{FIELD} cannot be fulfilled: no way leads from {graph.entry!r}, where a turn "
+                f"starts, to {listed(lost)} without passing {node.name!r}"
+            )
+            yield Problem(message, document.join.place, _subject(node), level="warning")
 
 
-def _doubts(graph: Graph, node: Node, join: Join) -> Iterator[tuple[str, str]]:
-    lost = [name for name in join.sources if name not in _reached_without(graph, node)]
-    if not verdict(join.rule, set(join.sources) - set(lost), set(lost)):
-        yield (
-            f"cannot be fulfilled: no way leads from {graph.entry!r}, where a turn starts, to "
-            f"{listed(lost)} without passing {node.name!r}",
-            "",
-        )
-    if verdict(join.rule, set(), set(join.sources)):
-        yield (
-            "is fulfilled even if none of its nodes arrives",
-            "leave the '?' out where a node must arrive",
-        )
+def _lost(graph: Graph, node: Node, join: Join) -> list[str]:
+    """The sources that no way leads to, if the join cannot be fulfilled without them."""
+    reached = _reached_without(graph, node)
+    lost = [name for name in join.sources if name not in reached]
+    return lost if not verdict(join.rule, set(join.sources) - set(lost), set(lost)) else []
 
 
 def _reached_without(graph: Graph, join: Node) -> set[str]:

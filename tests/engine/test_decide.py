@@ -46,9 +46,7 @@ def started(graph, value="hi") -> Tree:
 
 def run(graph, tree: Tree, executor: str, **result):
     """Apply what a run came to; its row."""
-    row = ended_row(
-        graph, Joins(graph), tree, tree.executors[executor], RunResult(**result), NOW
-    )
+    row = ended_row(graph, Joins(graph), tree, tree.executors[executor], RunResult(**result), NOW)
     apply(tree, row)
     return row
 

@@ -42,7 +42,6 @@ def test_the_sections_are_the_graph_and_everything_about_the_session():
         "Why: transitions (13)",
         "Messages by node",
         "Yields (5)",
-        "Warnings about the specs (3)",
     ]
 
     positions = [text.index(title) for title in titles]
