@@ -15,6 +15,7 @@ from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.events import Event, Listener
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import Answer, OnOpenTurn, Session
+from liman_nb.engine.stages import Stage
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
 from liman_nb.portal import Portal
@@ -31,6 +32,7 @@ from liman_nb.views.yields import YieldsView
 from liman_nb.workshop import Parts, Problems, Workshop
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _NoAnswer:
@@ -150,6 +152,47 @@ class Agent:
     def check(self) -> Problems:
         """Every error and warning of the specs as they are now. Imports and runs nothing."""
         return self._workshop.check()
+
+    # ── functions around a model ─────────────────────────────────────────────────────────────────
+
+    def pre_compose(self, node: str) -> Callable[[F], F]:
+        """Decorate the function that prepares an LLM node's input.
+
+        It is called as ``function(input_data, context)`` before the model, sync or async, and
+        returns a mapping: what the node's prompt and its model get instead of the input. What it
+        returned is stored; what it reads of the context is not.
+
+        Args:
+            node: name of the node.
+
+        Raises:
+            UsageError: no such node, one without a model, or a function that needs other arguments.
+        """
+        return self._attached(node, "pre_compose")
+
+    def intelligence(self, node: str) -> Callable[[F], F]:
+        """Decorate the function that works on an LLM node's reply.
+
+        It is called as ``function(llm_response, input_data, context)``, sync or async. What it
+        returns is merged over the yields, validated, and is the node's output; ``None`` leaves the
+        reply as it is. Of a node without yields, ``llm_response`` is ``{"text": …}``, and what it
+        returns is the output.
+
+        Args:
+            node: name of the node.
+
+        Raises:
+            UsageError: no such node, one without a model, or a function that needs other arguments.
+        """
+        return self._attached(node, "intelligence")
+
+    def _attached(self, node: str, stage: Stage) -> Callable[[F], F]:
+        def attach(function: F) -> F:
+            self._workshop.attach(node, stage, function)
+            return function
+
+        self._workshop.node(node)
+        return attach
 
     # ── talking ──────────────────────────────────────────────────────────────────────────────────
 

@@ -11,7 +11,8 @@
     │   ├── OpenTurn               the session's last turn is not finished
     │   ├── AnswerInvalid          an answer does not fit its question, which stays open
     │   ├── UnknownSession         no such session in this storage
-    │   └── ContextMissing         an open turn needs call-time context again
+    │   ├── ContextMissing         an open turn needs call-time context again
+    │   └── FunctionMissing        an open turn needs a function attached again
     ├── StorageError           the storage: locked, corrupt, unreadable
     │   ├── NotStorable            a value that JSON would not give back equal
     │   └── SessionConflict        another writer has this session
@@ -187,6 +188,10 @@ class UnknownSession(UsageError):
 
 class ContextMissing(UsageError):
     """An open turn was begun with context keys that were not supplied again."""
+
+
+class FunctionMissing(UsageError):
+    """An open turn was begun with functions attached to its nodes that are not attached now."""
 
 
 # ── storage ──────────────────────────────────────────────────────────────────────────────────────

@@ -20,6 +20,7 @@ from liman_nb.engine.loading import project
 from liman_nb.engine.requests import RequestLog
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.sessions import Sessions
+from liman_nb.engine.stages import Stage, check_stage
 from liman_nb.errors import Problem, UsageError
 from liman_nb.models.choose import as_llm, default_llm
 from liman_nb.models.llm import LLM
@@ -27,6 +28,7 @@ from liman_nb.specs.check import check_specs, load_graph
 from liman_nb.specs.documents import SuppliedTool
 from liman_nb.specs.findings import did_you_mean, listed
 from liman_nb.specs.graph import Graph, Node
+from liman_nb.specs.references import a_kind
 from liman_nb.state.storage import StateStorage
 from liman_nb.tools.calling import function_name
 from liman_nb.tools.functions import describe_function
@@ -86,6 +88,7 @@ class Workshop:
         self._lock = threading.RLock()  # importing a module may use the agent
         self._runtime: Runtime | None = None
         self._chosen: dict[str | None, LLM] = {}
+        self._attached: dict[tuple[str, Stage], Function] = {}
         self._supplied = [_supplied(tool) for tool in parts.tools]
         self._resolver = Resolver(_all_functions(parts), parts.allow_imports)
         self.requests = RequestLog()
@@ -110,6 +113,22 @@ class Workshop:
         """Every finding about the specs as they are now."""
         return Problems(check_specs(self._parts.source, **self._linked_with()))
 
+    def attach(self, node: str, stage: Stage, function: Function) -> None:
+        """Put a function before or after an LLM node's model, for the turns to come.
+
+        Raises:
+            UsageError: no such node, one without a model, or a function that cannot stand there.
+        """
+        found = self.node(node)
+        if found.kind != "LLMNode":
+            raise UsageError(
+                f"{stage}: {node!r} is {a_kind(found.kind)}, and only an LLMNode has a model; "
+                f"give it its function in functions=[…]"
+            )
+        check_stage(stage, function)
+        with self._lock:
+            self._attached[node, stage], self._runtime = function, None
+
     def prepare(self) -> Runtime:
         """What a turn runs with: the graph, its functions and its models. Made once per loading.
 
@@ -129,7 +148,7 @@ class Workshop:
             joins=Joins(graph),
             storage=self.storage,
             bounds=self._parts.bounds,
-            callables=find_callables(graph, self._resolver),
+            callables=find_callables(graph, self._resolver, self._attached),
             models=self._models(graph),
             requests=self.requests,
             emit=self._emit,

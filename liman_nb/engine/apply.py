@@ -103,12 +103,15 @@ def _turn(tree: Tree, row: TurnRow, changes: Changes) -> None:
         started_at=row.at,
     )
     _add(tree, root, executor, changes)
-    tree.turns.append(Turn(row.turn, executor.id, row.context_keys, row.graph))
+    tree.turns.append(
+        Turn(row.turn, executor.id, row.context_keys, row.graph, attached=row.attached)
+    )
 
 
 def _add(tree: Tree, parent: Executor, executor: Executor, changes: Changes) -> None:
     if executor.id in tree.executors:
         raise EngineError(f"executor {executor.id} would start twice")
+    executor.started_row = tree.seq
     tree.executors[executor.id] = executor
     tree.idle[executor.id] = None
     parent.children.append(executor.id)
@@ -124,11 +127,14 @@ def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
     turn.runs += 1
     if executor.node_type == "LLMNode":
         turn.llm_runs[executor.node] = turn.llm_runs.get(executor.node, 0) + 1
+    if row.composed is not None:
+        executor.composed = row.composed
     if executor.node_type != UNKNOWN_TOOL:
         changes.actors[executor.node] = executor.id
         _remember(tree, executor, row)
     changes.touched.append(executor.id)
     _record(executor, row)
+    executor.ended_row = tree.seq
     for child in row.children:
         _add(tree, executor, _child(executor, child, row), changes)
     for join in row.joins:

@@ -14,16 +14,20 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from liman_nb.engine.stages import Stage, Stages, check_stage
 from liman_nb.errors import Place, Problem, SpecError, UsageError
-from liman_nb.specs.documents import FunctionNodeSpec, ToolNodeSpec
+from liman_nb.specs.documents import FunctionNodeSpec, LLMNodeSpec, ToolNodeSpec
 from liman_nb.specs.graph import Graph, Node
 from liman_nb.specs.templates import fill
 from liman_nb.tools.arguments import describe_arguments
-from liman_nb.tools.calling import OFFERED_NAMES, asked_names, filled_in
+from liman_nb.tools.calling import OFFERED_NAMES, asked_names, filled_in, function_name
 from liman_nb.tools.functions import Tool, describe_function
 from liman_nb.tools.resolve import Resolver
 
 Function = Callable[..., Any]
+
+Attached = Mapping[tuple[str, Stage], Function]
+"""Functions attached to nodes, by the node's name and the stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Callables:
         functions: by FunctionNode name.
         conditions: by name, as conditions name them.
         providers: by CredentialsProvider name.
+        stages: by LLM node name, the functions around its model; only of nodes that have any.
+        attached: those of them that were attached in Python, as ``node.stage=name``.
         exclusive: names of the nodes whose actor takes one run at a time: LLMs, people, and those
             whose function asks for ``state``.
     """
@@ -67,11 +73,18 @@ class Callables:
     functions: dict[str, NodeFunction] = field(default_factory=dict)
     conditions: dict[str, Function] = field(default_factory=dict)
     providers: dict[str, Function] = field(default_factory=dict)
+    stages: dict[str, Stages] = field(default_factory=dict)
+    attached: set[str] = field(default_factory=set)
     exclusive: set[str] = field(default_factory=set)
 
 
-def find_callables(graph: Graph, resolver: Resolver) -> Callables:
+def find_callables(graph: Graph, resolver: Resolver, attached: Attached) -> Callables:
     """Find and describe every function that the graph names.
+
+    Args:
+        graph: the graph.
+        resolver: finds functions by name.
+        attached: functions attached to nodes in Python; they win over those that specs name.
 
     Raises:
         SpecError: the functions that cannot be found, imported or used, all of them.
@@ -80,6 +93,7 @@ def find_callables(graph: Graph, resolver: Resolver) -> Callables:
     for node in graph.nodes.values():
         with _reported(node.kind, node.name, node.place, problems):
             _add_node(found, node, resolver)
+            _add_stages(found, node, resolver, attached)
         for edge in node.edges:
             if edge.function is not None:
                 with _reported(node.kind, node.name, edge.place, problems):
@@ -127,6 +141,27 @@ def _check_context(node: Node, function: Function) -> None:
             "its function asks for 'context', and the node does not say what of it: add "
             "auth: {service_account: {context: {inject: [user_id]}}}"
         )
+
+
+def _add_stages(found: Callables, node: Node, resolver: Resolver, attached: Attached) -> None:
+    """The functions around an LLM's model: attached, or named by its spec."""
+    if not isinstance(node.spec, LLMNodeSpec):
+        return
+    functions: dict[Stage, Function] = {}
+    named: dict[Stage, str | None] = {
+        "pre_compose": node.spec.pre_compose,
+        "intelligence": node.spec.intelligence,
+    }
+    for stage, name in named.items():
+        own = attached.get((node.name, stage))
+        function = own or (resolver.resolve(name, node.place) if name else None)
+        if function is not None:
+            check_stage(stage, function)
+            functions[stage] = function
+        if own is not None:
+            found.attached.add(f"{node.name}.{stage}={function_name(own)}")
+    if functions:
+        found.stages[node.name] = Stages(**functions)
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────

@@ -38,6 +38,7 @@ class RunResult:
     """What a node run came to: an output, tool calls, a question to a person, or an error.
 
     Attributes:
+        composed: see :class:`liman_nb.state.rows.RunRow`.
         output: the node's output.
         says: see :class:`liman_nb.state.rows.RunRow`.
         calls: an LLM's tool calls.
@@ -49,6 +50,7 @@ class RunResult:
         tokens: usage of an LLM run.
     """
 
+    composed: dict[str, Any] | None = None
     output: Any = None
     says: str | None = None
     calls: tuple[CallRecord, ...] = ()
@@ -64,7 +66,14 @@ class RunResult:
 
 
 def turn_row(
-    graph: Graph, tree: Tree, entry: str, value: Any, context_keys: Sequence[str], at: str
+    graph: Graph,
+    tree: Tree,
+    entry: str,
+    value: Any,
+    at: str,
+    *,
+    context_keys: Sequence[str] = (),
+    attached: Sequence[str] = (),
 ) -> TurnRow:
     """The row that starts a turn.
 
@@ -83,6 +92,8 @@ def turn_row(
         input=value,
         context_keys=tuple(sorted(context_keys)),
         graph=graph.fingerprint,
+        attached=tuple(sorted(attached)),
+        lineage=None if tree.turns else tree.lineage,
     )
 
 
@@ -108,6 +119,7 @@ def ended_row(
         kind="run",
         at=at,
         executor=executor.id,
+        composed=result.composed,
         output=result.output,
         says=result.says,
         calls=result.calls,

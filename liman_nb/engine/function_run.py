@@ -11,15 +11,15 @@ from pydantic import ValidationError
 
 from liman_nb.engine.callables import Function, NodeFunction
 from liman_nb.engine.decide import RunResult
+from liman_nb.engine.entrusted import entrusted
 from liman_nb.engine.questions import given_answer, question_first
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
 from liman_nb.errors import ToolError
-from liman_nb.specs.documents import FunctionNodeSpec, ServiceAccountSpec, ToolNodeSpec
+from liman_nb.specs.documents import FunctionNodeSpec, ToolNodeSpec
 from liman_nb.specs.misfits import misfits
 from liman_nb.state.json_values import copied
 from liman_nb.tools.calling import asked_names, call_function
-from liman_nb.tools.credentials import account_slice
 from liman_nb.tools.results import as_json
 
 ONCE = RetryPolicy(attempts=1)
@@ -119,29 +119,6 @@ async def _call(
         "session": run.session,
     }
     if asked & {"context", "credentials"}:
-        offered |= await _entrusted(run, asked)
+        offered |= await entrusted(run, asked)
     left = run.call_time.left_running.append
     return await call_function(function, arguments, offered, seconds=seconds, left_running=left)
-
-
-async def _entrusted(run: NodeRun, asked: frozenset[str]) -> dict[str, Any]:
-    """The slice of the context, and the credentials, of the account that the node runs for."""
-    account = account_of(run)
-    if account is None:
-        return {"context": {}, "credentials": None}
-    part = account_slice(account.context, run.call_time.context, account.name)
-    if "credentials" not in asked:
-        return {"context": part}
-    functions = run.runtime.callables.providers
-    providers = {name: functions[name] for name in account.providers}
-    credentials = await run.call_time.credentials.fetch(account.name, providers, copied(part))
-    return {"context": part, "credentials": credentials}
-
-
-def account_of(run: NodeRun) -> ServiceAccountSpec | None:
-    """The service account that a run acts for: its node's, else the model's that called it."""
-    node = run.node
-    if node.service_account is None and run.executor.called:
-        caller = run.tree.executors[run.executor.parent or run.tree.root]
-        node = run.runtime.graph.nodes[caller.node]
-    return node.service_account

@@ -43,6 +43,11 @@ def join_via(node: str) -> str:
     return f"join:{node}"
 
 
+def is_join(via: str) -> bool:
+    """Whether an executor's `via` is that of a join."""
+    return via.startswith(join_via(""))
+
+
 def question_id(executor: str, asked: int) -> str:
     """Id of the question that an executor asks as its `asked`-th (1-based)."""
     return _derive(executor, f"question/{asked}")

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from liman_nb.engine.conversation import recent_turns
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.messages import Message, as_text, handed_out, heard, recent
+from liman_nb.engine.pipeline import composed, worked_on
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
+from liman_nb.engine.stages import Stages
 from liman_nb.errors import ModelError, ModelReplyInvalid, NodeError, YieldsError
 from liman_nb.models.llm import Reply, Request, ToolCall, Usage
 from liman_nb.specs.documents import LLMNodeSpec
@@ -21,22 +24,37 @@ from liman_nb.state.rows import CallRecord
 async def run_llm(run: NodeRun, spec: LLMNodeSpec) -> RunResult:
     """Ask the node's model once, and once more if its reply does not fit the node's yields.
 
+    A function of the node prepares the input before, another one works on the reply afterwards.
+
     Raises:
         ModelError: no usable reply after the attempts that the node's ``retry`` allows.
         YieldsError: the second reply does not fit either.
-        NodeError: the system prompt names something that is not there.
+        NodeError: the system prompt names something that is not there, or a function of the node
+            returned no mapping.
+        Exception: whatever a function of the node raises.
     """
+    stages = run.runtime.callables.stages.get(run.node.name, Stages())
+    if stages.pre_compose is not None and run.composed is None:
+        run.composed = await composed(run, stages.pre_compose)
     request = _request(run, spec)
     reply = await _ask(run, spec, request)
     if reply.tool_calls:
         calls = tuple(_call(call, position) for position, call in enumerate(reply.tool_calls))
         return RunResult(says=reply.text, calls=calls, tokens=run.tokens)
-    yields = run.node.yields
-    if yields is None:
-        return RunResult(output=reply.text or "", tokens=run.tokens)
-    output, text = await _fitting(run, spec, yields, request, reply)
+    output, text = await _answer(run, spec, request, reply)
+    if stages.intelligence is not None:
+        output = await worked_on(run, stages.intelligence, output)
     says = text if text != as_text(output) else None
-    return RunResult(output=output, says=says, tokens=run.tokens)
+    return RunResult(output=output, says=says, state=run.changed_extras, tokens=run.tokens)
+
+
+async def _answer(
+    run: NodeRun, spec: LLMNodeSpec, request: Request, reply: Reply
+) -> tuple[Any, str]:
+    """The output of a reply without tool calls, and the text that held it."""
+    if run.node.yields is None:
+        return reply.text or "", reply.text or ""
+    return await _fitting(run, spec, run.node.yields, request, reply)
 
 
 # ── the request ──────────────────────────────────────────────────────────────────────────────────
@@ -46,7 +64,7 @@ def _request(run: NodeRun, spec: LLMNodeSpec) -> Request:
     yields = run.node.yields
     return Request(
         node=run.node.name,
-        messages=[*_system(run, spec), *_history(run, spec), *heard(run.tree, run.executor)],
+        messages=[*_system(run, spec), *_history(run, spec), *_heard(run)],
         tools=[run.runtime.callables.tools[name].tool.schema for name in run.node.tools],
         response_format=None
         if yields is None
@@ -61,15 +79,24 @@ def _request(run: NodeRun, spec: LLMNodeSpec) -> Request:
     )
 
 
+def _heard(run: NodeRun) -> list[Message]:
+    """What this run tells the model: the input, as it was prepared, or its tools' results."""
+    given = replace(run.executor, composed=run.composed)
+    return heard(run.tree, given)
+
+
 def _history(run: NodeRun, spec: LLMNodeSpec) -> list[Message]:
     """What the actor remembers, as far as the node's ``memory`` and ``history_limit`` allow.
 
     A run that answers tool calls always sees the exchange that it is part of.
     """
     messages = run.actor.messages if run.actor else []
+    if spec.memory == "actor":
+        return recent(messages, spec.history_limit)
+    exchange = _exchange(messages) if run.executor.calls else []
     if spec.memory == "none":
-        return _exchange(messages) if run.executor.calls else []
-    return recent(messages, spec.history_limit)
+        return exchange
+    return [*recent(recent_turns(run.tree, run.executor), spec.history_limit), *exchange]
 
 
 def _exchange(messages: list[Message]) -> list[Message]:
@@ -99,7 +126,7 @@ def _rendered(run: NodeRun, template: str) -> str:
 
 
 def _prompt_values(run: NodeRun) -> Mapping[str, Any]:
-    given = run.executor.input
+    given = run.executor.input if run.composed is None else run.composed
     return {
         **(given if isinstance(given, Mapping) else {}),
         "input": given,

@@ -31,7 +31,8 @@ def heard(tree: Tree, executor: Executor) -> list[Message]:
     """What the executor's next run tells the model: its input, or its tools' results."""
     if executor.calls:
         return tool_results(tree, executor)
-    return [{"role": "user", "content": as_text(executor.input)}]
+    given = executor.input if executor.composed is None else executor.composed
+    return [{"role": "user", "content": as_text(given)}]
 
 
 def tool_results(tree: Tree, executor: Executor) -> list[Message]:

@@ -44,7 +44,7 @@ async def perform(run: NodeRun) -> RunResult:
             raise
         error = raised
         result = RunResult(error=run.error_record(raised), tokens=run.tokens)
-    result = replace(result, attempts=tuple(run.attempts))
+    result = replace(result, attempts=tuple(run.attempts), composed=run.newly_composed)
     if result.calls or result.question or run.executor.node_type == UNKNOWN_TOOL:
         return result
     return replace(result, transitions=await consider(run, result, error))

@@ -95,6 +95,7 @@ class NodeRun:
         call_time: context and credentials.
         extras: a copy of the actor's extras, which the node's function may change; each attempt
             begins with a new one.
+        composed: what the node's ``pre_compose`` made of the input, in this run or an earlier one.
         attempts: what was tried so far.
         usage: tokens so far.
     """
@@ -104,11 +105,18 @@ class NodeRun:
     executor: Executor
     call_time: CallTime
     extras: dict[str, Any] = field(init=False)
+    composed: dict[str, Any] | None = field(init=False)
     attempts: list[AttemptRecord] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         self.extras = copied(self._remembered)
+        self.composed = copied(self.executor.composed)
+
+    @property
+    def newly_composed(self) -> dict[str, Any] | None:
+        """What ``pre_compose`` made of the input, if it was called in this run."""
+        return self.composed if self.executor.composed is None else None
 
     @property
     def node(self) -> Node:

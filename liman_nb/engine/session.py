@@ -28,13 +28,13 @@ from liman_nb.engine.tree import ENDED, Tree
 from liman_nb.errors import (
     ContextMissing,
     EngineError,
+    FunctionMissing,
     OpenTurn,
     Problem,
     SpecChanged,
     StorageError,
     UsageError,
 )
-from liman_nb.specs.graph import Graph
 from liman_nb.state.journal import JournalStorage
 from liman_nb.state.json_values import copied, read_back
 from liman_nb.state.rows import AnyRow
@@ -130,7 +130,16 @@ class Session:
             if not await self._close_open_turn(runtime, on_open, context):
                 return len(self.tree.turns)
             now = stamp(runtime.now())
-            row = turn_row(runtime.graph, self.tree, entry, value, list(context), now)
+            attached = list(runtime.callables.attached)
+            row = turn_row(
+                runtime.graph,
+                self.tree,
+                entry,
+                value,
+                now,
+                context_keys=list(context),
+                attached=attached,
+            )
             return await self._turn(runtime, context, row)
 
     async def resume(
@@ -157,7 +166,7 @@ class Session:
         self._refuse_waiting_for_itself()
         async with self._line():
             await self._refresh()
-            self._check_resumable(runtime.graph, context)
+            self._check_resumable(runtime, context)
             if answer is None:
                 return await self._turn(runtime, context)
             row = answer_row(runtime.graph, self.tree, answer.question, answer.value, runtime.now())
@@ -202,7 +211,7 @@ class Session:
             await self._cancel(runtime.now(), "given up for another turn")
             return True
         if how == "resume":
-            self._check_resumable(runtime.graph, context)
+            self._check_resumable(runtime, context)
             await self._turn(runtime, context)
             if self.tree.status in ENDED:
                 return self.tree.status != "cancelled"
@@ -221,7 +230,7 @@ class Session:
             f"with it: await agent.resume({answer}); or give it up: await agent.abandon()"
         )
 
-    def _check_resumable(self, graph: Graph, context: Mapping[str, Any]) -> None:
+    def _check_resumable(self, runtime: Runtime, context: Mapping[str, Any]) -> None:
         session_id = self.tree.session_id
         if not self.is_open:
             raise OpenTurn(f"session {session_id!r} has no open turn to resume; use agent.step()")
@@ -233,7 +242,15 @@ class Session:
                 f"{', '.join(turn.context_keys)}. Context is never stored, so pass "
                 f"{', '.join(missing)} again: await agent.resume(context={{…}})"
             )
-        if turn.graph != graph.fingerprint:
+        gone = [name for name in turn.attached if name not in runtime.callables.attached]
+        if gone:
+            raise FunctionMissing(
+                f"session {session_id!r}: turn {turn.number} was begun with functions attached to "
+                f"its nodes that are missing now: {', '.join(gone)}. Attach them again "
+                f"(@agent.pre_compose(…), @agent.intelligence(…)), or give it up: "
+                f"await agent.abandon()"
+            )
+        if turn.graph != runtime.graph.fingerprint:
             raise SpecChanged(
                 [
                     Problem(

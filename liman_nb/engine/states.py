@@ -55,6 +55,7 @@ def executor_of(state: ExecutorState) -> Executor:
         status=_STATUS[state.status],
         runs=state.runs,
         input=state.input,
+        composed=state.composed,
         output=state.output,
         says=state.says,
         error=state.error,
@@ -71,6 +72,8 @@ def executor_of(state: ExecutorState) -> Executor:
         output_tokens=state.output_tokens,
         started_at=state.started_at,
         ended_at=state.ended_at,
+        started_row=state.started_row,
+        ended_row=state.ended_row,
     )
 
 
@@ -92,6 +95,7 @@ def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
         order=order,
         runs=executor.runs,
         input=executor.input,
+        composed=executor.composed,
         output=executor.output,
         says=executor.says,
         error=executor.error,
@@ -107,6 +111,8 @@ def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
         output_tokens=executor.output_tokens,
         started_at=executor.started_at,
         ended_at=executor.ended_at,
+        started_row=executor.started_row,
+        ended_row=executor.ended_row,
         session=_session(tree) if executor.id == tree.root else None,
     )
 
@@ -121,6 +127,7 @@ def _session(tree: Tree) -> SessionState:
             runs=t.runs,
             llm_runs=dict(t.llm_runs),
             cancelled=t.cancelled,
+            attached=t.attached,
             joins=tuple(_join_state(key, join) for key, join in t.joins.items()),
         )
         for t in tree.turns
@@ -151,6 +158,7 @@ def turn_of(state: TurnState) -> Turn:
         state.runs,
         dict(state.llm_runs),
         state.cancelled,
+        state.attached,
         {(str(j.fork), j.run, j.node): _join_of(j) for j in state.joins},
     )
 

@@ -44,6 +44,7 @@ class Executor:
         status: see :data:`Status`.
         runs: committed runs. Only an LLM with tools runs more than once.
         input: what it was given.
+        composed: what its ``pre_compose`` made of that for the model; ``None`` without one.
         output: what it produced; the yields mapping for a node with yields.
         says: the raw text of an LLM's reply where that differs from the output.
         error: why it failed.
@@ -60,6 +61,8 @@ class Executor:
         output_tokens: tokens of the replies.
         started_at: when its row was written, UTC.
         ended_at: when its last run's row was written, UTC; empty before.
+        started_row: number of the row that started it, 0-based.
+        ended_row: number of its last run's row.
     """
 
     id: str
@@ -74,6 +77,7 @@ class Executor:
     status: Status = "idle"
     runs: int = 0
     input: Any = None
+    composed: dict[str, Any] | None = None
     output: Any = None
     says: str | None = None
     error: ErrorRecord | None = None
@@ -90,6 +94,8 @@ class Executor:
     output_tokens: int = 0
     started_at: str = ""
     ended_at: str = ""
+    started_row: int = 0
+    ended_row: int = 0
 
 
 @dataclass(slots=True)
@@ -166,6 +172,7 @@ class Turn:
         executor: id of its executor.
         context_keys: names of the context keys that were supplied.
         graph: fingerprint of the graph it was begun with.
+        attached: functions attached in Python to its nodes, as ``node.stage=name``.
         runs: node runs so far.
         llm_runs: runs so far, by LLM node.
         cancelled: why it was closed without finishing; empty when it was not.
@@ -179,6 +186,7 @@ class Turn:
     runs: int = 0
     llm_runs: dict[str, int] = field(default_factory=dict)
     cancelled: str = ""
+    attached: tuple[str, ...] = ()
     joins: dict[JoinKey, Join] = field(default_factory=dict)
 
 

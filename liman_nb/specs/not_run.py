@@ -35,11 +35,6 @@ _NODES = ("LLMNode", "ToolNode", "FunctionNode", "HumanNode")
 
 TABLE: tuple[NotRun, ...] = (
     NotRun(("HumanNode",), "func", "a person is asked, no function"),
-    NotRun(
-        ("LLMNode",), "memory", "the node remembers its own history", runs=(None, "actor", "none")
-    ),
-    NotRun(("LLMNode",), "pre_compose", "the input goes to the model as it is"),
-    NotRun(("LLMNode",), "intelligence", "the reply is the output"),
     NotRun(("FunctionNode",), "prompts", "a function has no prompts"),
     NotRun(("FunctionNode",), "tools", "a function calls no tools"),
     NotRun(_NODES, "metrics", "nothing is measured", foreign=True),

@@ -197,6 +197,7 @@ class TurnRow(_Stored):
         input: the caller's input.
         context_keys: names of the context keys that were supplied; never their values.
         graph: fingerprint of the graph.
+        attached: functions attached in Python to the graph's nodes, as ``node.stage=name``.
         lineage: on the first row of a session that was forked from another one: which.
     """
 
@@ -209,6 +210,7 @@ class TurnRow(_Stored):
     input: Any = None
     context_keys: tuple[str, ...] = ()
     graph: str = ""
+    attached: tuple[str, ...] = ()
     lineage: LineageRecord | None = None
 
 
@@ -218,6 +220,7 @@ class RunRow(_Stored):
     Attributes:
         at: UTC time, ISO 8601 with ``Z``.
         executor: id of the executor that ran.
+        composed: what an LLM's ``pre_compose`` made of its input, in the run that called it.
         output: the node's output, when it has one; a mapping for a node with yields.
         says: an LLM's reply text where it is not the output itself (beside tool calls, or the raw
             text of a reply with yields).
@@ -234,6 +237,7 @@ class RunRow(_Stored):
     kind: Literal["run"]
     at: str
     executor: str
+    composed: dict[str, Any] | None = None
     output: Any = None
     says: str | None = None
     calls: tuple[CallRecord, ...] = ()

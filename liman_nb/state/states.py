@@ -161,6 +161,7 @@ class TurnState(_State):
         runs: node runs so far.
         llm_runs: runs so far, by LLM node.
         cancelled: why it was closed without finishing; empty when it was not.
+        attached: functions attached in Python to its nodes, as ``node.stage=name``.
         joins: its joins that a branch has arrived at.
     """
 
@@ -171,6 +172,7 @@ class TurnState(_State):
     runs: int = 0
     llm_runs: dict[str, int] = Field(default_factory=dict)
     cancelled: str = ""
+    attached: tuple[str, ...] = ()
     joins: tuple[JoinState, ...] = ()
 
 
@@ -213,6 +215,7 @@ class ExecutorState(_State):
             is 0.
         runs: committed runs.
         input: what it was given.
+        composed: what its ``pre_compose`` made of that for the model; ``None`` without one.
         output: what it produced; the yields mapping for a node with yields.
         says: the raw text of a language model's reply where that differs from the output.
         error: why it failed.
@@ -228,6 +231,8 @@ class ExecutorState(_State):
         output_tokens: tokens of the replies.
         started_at: when it started, UTC, ISO 8601 with ``Z``.
         ended_at: when its last run ended; empty before.
+        started_row: number of the event that started it, 0-based.
+        ended_row: number of the event that was its last run.
         session: the session, on the root executor only.
     """
 
@@ -246,6 +251,7 @@ class ExecutorState(_State):
     order: int = 0
     runs: int = 0
     input: Any = None
+    composed: dict[str, Any] | None = None
     output: Any = None
     says: str | None = None
     error: ErrorRecord | None = None
@@ -261,6 +267,8 @@ class ExecutorState(_State):
     output_tokens: int = 0
     started_at: str = ""
     ended_at: str = ""
+    started_row: int = 0
+    ended_row: int = 0
     session: SessionState | None = None
 
 

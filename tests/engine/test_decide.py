@@ -40,7 +40,7 @@ def graph():
 def started(graph, value="hi") -> Tree:
     """A session whose first turn has started."""
     tree = Tree("s", ROOT)
-    apply(tree, turn_row(graph, tree, "chat", value, ["b", "a"], NOW))
+    apply(tree, turn_row(graph, tree, "chat", value, NOW, context_keys=["b", "a"]))
     return tree
 
 
@@ -63,7 +63,7 @@ def calls(*names: str) -> tuple[CallRecord, ...]:
 
 def test_a_turn_s_row_has_the_names_of_the_context_keys_and_nothing_of_their_values(graph):
     """Context is not state."""
-    row = turn_row(graph, Tree("s", ROOT), "chat", "hi", ["user_id", "org_id"], NOW)
+    row = turn_row(graph, Tree("s", ROOT), "chat", "hi", NOW, context_keys=["user_id", "org_id"])
     assert row.context_keys == ("org_id", "user_id")
     assert row.graph == graph.fingerprint
     assert (row.turn, row.node, row.node_type) == (1, "chat", "LLMNode")
@@ -73,9 +73,9 @@ def test_a_turn_cannot_start_on_an_open_one(graph):
     """The last turn must have ended."""
     tree = started(graph)
     with pytest.raises(EngineError, match="turn 1 has not ended"):
-        turn_row(graph, tree, "chat", "hi", [], NOW)
+        turn_row(graph, tree, "chat", "hi", NOW, context_keys=[])
     apply(tree, cancel_row("given up", NOW))
-    assert turn_row(graph, tree, "chat", "hi", [], NOW).turn == 2
+    assert turn_row(graph, tree, "chat", "hi", NOW, context_keys=[]).turn == 2
 
 
 def test_every_edge_that_fired_starts_a_child(graph):
