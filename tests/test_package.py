@@ -31,6 +31,7 @@ CORE = {
     "docstring-parser": "docstring_parser",
     # storage, models, views and the command line
     "diskcache": "diskcache",
+    "filelock": "filelock",
     "openai": "openai",
     "tenacity": "tenacity",
     "platformdirs": "platformdirs",

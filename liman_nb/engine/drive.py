@@ -195,7 +195,7 @@ class Drive:
             await self._commit_ended()
 
     async def _cancel_running(self) -> None:
-        tasks = list(self._running.values())
+        tasks = [task for task in self._running.values() if not task.get_loop().is_closed()]
         self._running.clear()
         for task in tasks:
             task.cancel()

@@ -20,6 +20,7 @@ from liman_nb.engine.decide import cancel_row, turn_row
 from liman_nb.engine.drive import Drive
 from liman_nb.engine.events import Event, EventKind
 from liman_nb.engine.inside import waiting_turns
+from liman_nb.engine.lease import Leased, SessionLease
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.queue import Turnstile
 from liman_nb.engine.run import CallTime, Runtime, stamp, utc_now
@@ -75,6 +76,7 @@ class Session:
         self.tree = tree
         self.queue = Turnstile()
         self._storage = storage
+        self._lease = SessionLease(storage)
         self._reading = threading.Lock()
         self._stale = False
         self._drive: Drive | None = None
@@ -120,13 +122,14 @@ class Session:
             OpenTurn: the last turn has not ended, or waits for a person after it was resumed.
             NotStorable: the input would not come back equal from JSON.
             UsageError: the call comes from a function of the turn under way.
+            SessionConflict: another writer has a turn in the session; nothing was run or stored.
             StorageError: the storage failed, and the session was loaded again.
             asyncio.CancelledError: the caller's task was cancelled; the turn is stored cancelled.
         """
         value = read_back(value, "input")
         self._refuse_waiting_for_itself()
-        async with self._line():
-            await self._refresh()
+        async with self._line(), self._leased() as lease:
+            await self._refresh(lease.rows)
             if not await self._close_open_turn(runtime, on_open, context):
                 return len(self.tree.turns)
             now = stamp(runtime.now())
@@ -164,8 +167,8 @@ class Session:
             asyncio.CancelledError: as for `step`.
         """
         self._refuse_waiting_for_itself()
-        async with self._line():
-            await self._refresh()
+        async with self._line(), self._leased() as lease:
+            await self._refresh(lease.rows)
             self._check_resumable(runtime, context)
             if answer is None:
                 return await self._turn(runtime, context)
@@ -175,7 +178,8 @@ class Session:
     async def abandon(self, reason: str) -> None:
         """Close an open turn without finishing it; nothing happens when none is open."""
         self._refuse_waiting_for_itself()
-        async with self._line():
+        async with self._line(), self._leased() as lease:
+            await self._refresh(lease.rows)
             await self._cancel(utc_now(), reason)
 
     def stop(self) -> bool:
@@ -200,6 +204,10 @@ class Session:
         if self.queue.is_deserted:
             self.queue = Turnstile()
         return self.queue
+
+    def _leased(self) -> Leased:
+        """The right to write to the session: no other kernel has a turn in it meanwhile."""
+        return self._lease.of(self.tree.root, self.tree.session_id)
 
     async def _close_open_turn(
         self, runtime: Runtime, how: OnOpenTurn, context: Mapping[str, Any]
@@ -330,8 +338,14 @@ class Session:
         try:
             with self._reading:
                 applied = [(row, apply(tree, row)) for row in rows]
-            done = tuple(row for row, _ in applied)
-            commit = Commit(tree.root, first, done, lambda: touched(tree, *applied[-1]))
+            commit = Commit(
+                tree.root,
+                first,
+                tuple(row for row, _ in applied),
+                lambda: touched(tree, *applied[-1]),
+                open=self.is_open,
+                lease=self._lease.held,
+            )
             cancelled = await to_the_end(self._storage.commit(commit))
         except BaseException as error:
             await to_the_end(self._reload_if_possible())
@@ -342,9 +356,13 @@ class Session:
         if cancelled:
             raise asyncio.CancelledError
 
-    async def _refresh(self) -> None:
-        """Load the session again if its tree may be ahead of the storage."""
-        if self._stale:
+    async def _refresh(self, stored: int | None = None) -> None:
+        """Load the session again if its tree may be ahead of the storage, or is not of its length.
+
+        Args:
+            stored: how many rows the storage has; ``None`` if that is not known.
+        """
+        if self._stale or stored not in (None, self.tree.seq):
             tree = self.tree
             self.tree = await load_tree(self._storage, tree.root, tree.session_id)
             self._stale = False

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from liman_nb.errors import NotStorable, SessionConflict, StorageError, UsageError
+from liman_nb.errors import NotStorable, StorageError, UsageError
+from liman_nb.state.conflicts import overtaken
 from liman_nb.state.json_values import check_json
 from liman_nb.state.rows import AnyRow, TurnRow, dump_row, load_row
 from liman_nb.state.storage import (
@@ -44,13 +45,19 @@ class JournalStorage(StateStorage):
     # ── what a subclass keeps ────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
-    ) -> bool:
-        """Adds rows to a journal, all or none, and with `turn` brings the list of sessions up.
+    async def _append(self, commit: Commit, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+        """Adds a commit's rows to its journal, all or none.
+
+        Args:
+            commit: what is committed.
+            rows: its rows as they are stored.
+            turn: the last turn that begins with them, which brings the list of sessions up.
 
         Returns:
-            ``False``, and nothing is stored, unless the journal has exactly `first` rows.
+            ``False``, and nothing is stored, unless the journal has exactly `commit.first` rows.
+
+        Raises:
+            SessionConflict: the commit's lease is another's by now; nothing is stored.
         """
 
     @abstractmethod
@@ -79,14 +86,15 @@ class JournalStorage(StateStorage):
         """Appends the commit's rows.
 
         Raises:
-            SessionConflict: another process wrote to the session since it was opened here.
+            SessionConflict: another process wrote to the session since it was opened here, or has
+                the lease by now.
             NotStorable: a row that cannot be written as JSON.
             StorageError: the storage cannot be written.
         """
         rows = [_dump(commit.first + i, row) for i, row in enumerate(commit.rows)]
         turn = next((row for row in reversed(commit.rows) if isinstance(row, TurnRow)), None)
-        if not await self._append(commit.root, commit.first, rows, turn):
-            raise SessionConflict(_conflict(commit))
+        if not await self._append(commit, rows, turn):
+            raise overtaken(commit)
 
     async def load_rows(self, root: str) -> list[AnyRow]:
         """The session's journal in order; empty for an unknown session.
@@ -281,19 +289,3 @@ def _state_from(data: bytes) -> dict[str, Any]:
 def _children(state: dict[str, Any]) -> list[str]:
     children = state.get("child_executor_ids")
     return [str(child) for child in children] if isinstance(children, list) else []
-
-
-def _conflict(commit: Commit) -> str:
-    """What a writer that came second is told."""
-    rows = commit.rows
-    turn = next((row for row in rows if isinstance(row, TurnRow)), None)
-    name = f"session {turn.session_id!r}" if turn else f"session {commit.root}"
-    lost = (
-        "the input of this turn was not stored"
-        if turn
-        else "the input of this turn is stored, the result of the node run is not"
-    )
-    return (
-        f"{name}: another kernel or program wrote to it, or deleted it, since it was opened here "
-        f"(row {commit.first}); {lost}. Open the session again to see what it is now, then repeat"
-    )

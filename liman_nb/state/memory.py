@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from weakref import WeakValueDictionary
 
+from liman_nb.state.conflicts import Holder, passed_on, refused
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first, session_after
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo
 
 
 class InMemoryStateStorage(JournalStorage):
     """Keeps sessions in memory: for tests, for teaching, for what need not outlive the kernel.
 
-    Several agents may share one, in several threads; each sees the sessions of the others.
+    Several agents may share one, in several threads; each sees the sessions of the others. Two that
+    write to one session at the same time exclude each other (`SessionConflict`).
     """
 
     def __init__(self) -> None:
@@ -22,6 +26,7 @@ class InMemoryStateStorage(JournalStorage):
         self._journals: dict[str, list[bytes]] = {}
         self._sessions: dict[str, SessionInfo] = {}
         self._states: dict[tuple[str, ...], bytes] = {}
+        self._leases: WeakValueDictionary[str, _MemoryLease] = WeakValueDictionary()
 
     def __repr__(self) -> str:
         count = len(self._journals)
@@ -31,11 +36,32 @@ class InMemoryStateStorage(JournalStorage):
         """The sessions kept here, last used first."""
         return last_used_first(list(self._sessions.values()))
 
-    async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
-    ) -> bool:
+    async def lease(self, root: str, session_id: str) -> Lease:
+        """Takes the right to write to a session, among those who share this object.
+
+        Raises:
+            SessionConflict: another agent holds it.
+        """
         with self._lock:
-            if len(self._journals.get(root, ())) != first:
+            held = self._leases.get(root)
+            if held is not None and not held.is_deserted:
+                raise refused(session_id, held.holder, "")
+            rows = len(self._journals.get(root, ()))
+            lease = self._leases[root] = _MemoryLease(rows, lambda own: self._release(root, own))
+        return lease
+
+    def _release(self, root: str, lease: _MemoryLease) -> None:
+        with self._lock:
+            if self._leases.get(root) is lease:
+                del self._leases[root]
+
+    async def _append(self, commit: Commit, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+        root = commit.root
+        with self._lock:
+            held = self._leases.get(root)
+            if commit.lease is not None and held is not commit.lease:
+                raise passed_on(commit, held.holder if held else None)
+            if len(self._journals.get(root, ())) != commit.first:
                 return False
             self._journals.setdefault(root, []).extend(rows)
             if turn is not None:
@@ -62,6 +88,23 @@ class InMemoryStateStorage(JournalStorage):
             del self._states[key]
             found = True
         return found
+
+
+class _MemoryLease(Lease):
+    """Free again when it is given back, when nothing refers to it, or when its loop was closed."""
+
+    def __init__(self, rows: int, release: Callable[[_MemoryLease], None]) -> None:
+        super().__init__(rows)
+        self.holder = Holder.here()
+        self._release = release
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_deserted(self) -> bool:
+        return self._loop.is_closed()
+
+    async def release(self) -> None:
+        self._release(self)
 
 
 def _belongs(key: tuple[str, ...], root: str, executors: Sequence[str]) -> bool:

@@ -41,6 +41,24 @@ class Touched:
     last: ExecutorState | None = None
 
 
+class Lease:
+    """The right to write to a session, until it is given back. This one excludes nobody.
+
+    A lease of a built-in storage that nothing refers to any more, as after its event loop was
+    closed, is free again: at once, or on a server when its time is over.
+
+    Attributes:
+        rows: how many rows the session's journal had when the lease was taken; ``None`` from a
+            storage without journals.
+    """
+
+    def __init__(self, rows: int | None = None) -> None:
+        self.rows = rows
+
+    async def release(self) -> None:
+        """Gives it back; a second time does nothing. What cannot be reached expires by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """What happened, to be stored as a whole or not at all.
@@ -50,12 +68,17 @@ class Commit:
         first: number of the first row in the session's journal, 0-based.
         rows: the rows. One, for a storage without a journal.
         touched: makes the states as they are after the rows; never called where a journal is kept.
+        open: whether the session's last turn is open after the rows: such a session never expires.
+        lease: the lease under which it is written, which must not have passed on to another writer;
+            ``None`` not to ask.
     """
 
     root: str
     first: int
     rows: tuple[AnyRow, ...]
     touched: Callable[[], Touched]
+    open: bool
+    lease: Lease | None = None
 
 
 class SessionInfo(BaseModel):
@@ -99,7 +122,8 @@ class StateStorage(ABC):
     and give back an equal one, or ``None`` where nothing was saved. The methods may be coroutines,
     as Liman documents them, or plain functions. `liman_nb.testing.StorageContract` checks a class.
 
-    Only a storage with a journal notices that two processes write to one session.
+    Only the built-in storages keep two processes from writing to one session at the same time; a
+    class of your own can do so with `lease`.
     """
 
     @abstractmethod
@@ -150,6 +174,21 @@ class StateStorage(ABC):
             await self._save_executor(state)
         if touched.last is not None:
             await self._save_executor(touched.last)
+
+    async def lease(self, root: str, session_id: str) -> Lease:  # noqa: ARG002  # for overriding
+        """Takes the right to write to a session, or is refused it at once.
+
+        This default gives a lease to everybody who asks.
+
+        Args:
+            root: id of the session's root executor.
+            session_id: its text id, for messages.
+
+        Raises:
+            SessionConflict: another writer holds it; the message names it and says what to do.
+            StorageError: the storage cannot be written.
+        """
+        return Lease()
 
     async def load_rows(self, root: str) -> list[AnyRow] | None:  # noqa: ARG002  # for overriding
         """The session's journal in order; ``None`` from a storage that keeps none, as here.

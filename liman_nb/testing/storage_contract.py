@@ -16,13 +16,22 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from liman_nb.errors import SessionConflict, UsageError
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.states import ExecutorStatus
-from liman_nb.state.storage import Commit, StateStorage, Touched, load_actor, load_executor, settled
+from liman_nb.state.storage import (
+    Commit,
+    Lease,
+    StateStorage,
+    Touched,
+    load_actor,
+    load_executor,
+    settled,
+)
 from liman_nb.testing.story import Story
 
 MEGABYTE = 1_000_000
@@ -235,8 +244,71 @@ class StorageContract(ABC):
         story = Story()
         commits = list(story.tell(turns=3))
         rows = tuple(row for commit in commits for row in commit.rows)
-        await storage.commit(Commit(str(story.root), 0, rows, Touched))
+        await storage.commit(Commit(str(story.root), 0, rows, Touched, open=False))
         await _expect_told(storage, story)
+
+    # ── leases ───────────────────────────────────────────────────────────────────────────────────
+
+    @_contract
+    async def test_a_lease_says_how_long_the_journal_is(self, storage: StateStorage) -> None:
+        """Of an unknown session, too; a storage without journals says that it does not know."""
+        story = Story()
+        keeps_journal = await _keeps_journal(storage)
+        for turns in (0, 2):
+            await _tell(storage, story, turns)
+            lease = await _lease(storage, story)
+            known = len(story.rows) if keeps_journal else None
+            _expect(lease.rows == known, f"{known} rows are stored, the lease says {lease.rows}")
+            await settled(lease.release())
+
+    @_contract
+    async def test_a_second_lease_is_refused_till_the_first_is_released(
+        self, storage: StateStorage
+    ) -> None:
+        """Also through another object; a session beside it is free. Others exclude nobody."""
+        story, beside = Story(session_id="busy"), Story()
+        async with _Closing(self, storage) as other:
+            first = await _lease(storage, story)
+            for second in (storage, other):
+                refusal = await _refusal(second, story)
+                _expect(
+                    bool(refusal) or not await _keeps_journal(storage),
+                    "a storage with journals must refuse a second lease",
+                )
+                _expect(not refusal or "'busy'" in refusal, "a refusal must name the session")
+            await settled((await _lease(other, beside)).release())
+            for _ in range(2):
+                await settled(first.release())
+            _expect(not await _refusal(other, story), "a released lease must be free")
+
+    @_contract
+    async def test_commits_are_taken_under_a_lease(self, storage: StateStorage) -> None:
+        """From the first one on, and the next lease counts them."""
+        story = Story()
+        lease = await _lease(storage, story)
+        for commit in story.tell(turns=2):
+            await storage.commit(replace(commit, lease=lease))
+        await settled(lease.release())
+        await _expect_told(storage, story)
+
+    @_contract
+    async def test_a_commit_under_an_earlier_lease_is_refused(self, storage: StateStorage) -> None:
+        """Where a journal is kept: whether or not somebody else has the lease by now."""
+        if not await _keeps_journal(storage):
+            return
+        story = Story()
+        async with _Closing(self, storage) as other:
+            await _tell(storage, story, turns=1)
+            earlier = await _lease(storage, story)
+            await settled(earlier.release())
+            late = next(replace(story).tell(turns=1))
+            await _expect_conflict(storage, replace(late, lease=earlier))
+            later = await _lease(other, story)
+            await _expect_conflict(storage, replace(late, lease=earlier))
+            await settled(earlier.release())
+            _expect(bool(await _refusal(storage, story)), "an earlier lease released a later one")
+            await other.commit(replace(late, lease=later))
+            await settled(later.release())
 
     # ── listing and deleting ─────────────────────────────────────────────────────────────────────
 
@@ -339,7 +411,9 @@ def _late_commits(story: Story) -> list[Commit]:
     )
     numbers = (0, count - 1, count + 1)
     return [
-        Commit(root, first, rows, Touched) for first in numbers for rows in ((turn,), (turn, turn))
+        Commit(root, first, rows, Touched, open=True)
+        for first in numbers
+        for rows in ((turn,), (turn, turn))
     ]
 
 
@@ -351,6 +425,21 @@ def _expect(condition: bool, message: str) -> None:
 def _expect_same(found: Any, expected: Any) -> None:
     """Equal, with keys in the same order and ``1`` apart from ``1.0`` and ``True``."""
     _expect(repr(found) == repr(expected), f"saved {expected!r:.500}, loaded {found!r:.500}")
+
+
+async def _lease(storage: StateStorage, story: Story) -> Lease:
+    lease: Lease = await settled(storage.lease(str(story.root), story.session_id))
+    return lease
+
+
+async def _refusal(storage: StateStorage, story: Story) -> str:
+    """What a storage says when it refuses a lease; empty if it gives one, which is released."""
+    try:
+        lease = await _lease(storage, story)
+    except SessionConflict as error:
+        return str(error)
+    await settled(lease.release())
+    return ""
 
 
 async def _expect_conflict(storage: StateStorage, commit: Commit) -> None:

@@ -69,7 +69,7 @@ class Story:
         commit = self._commit(row)
         executor = self.executor(ExecutorStatus.IDLE)
         touched = Touched(new_executors=(executor,), last=self.root_executor(ExecutorStatus.IDLE))
-        return Commit(*commit, lambda: touched)
+        return Commit(*commit, lambda: touched, open=True)
 
     def _answer(self) -> Commit:
         row = RunRow(
@@ -84,7 +84,7 @@ class Story:
         executor = self.executor(ExecutorStatus.COMPLETED)
         root = self.root_executor(ExecutorStatus.COMPLETED)
         touched = Touched(actors=(self.actor(executor, root),), executors=(root,), last=executor)
-        return Commit(*commit, lambda: touched)
+        return Commit(*commit, lambda: touched, open=False)
 
     def _commit(self, row: AnyRow) -> tuple[str, int, tuple[AnyRow, ...]]:
         self.rows.append(row)

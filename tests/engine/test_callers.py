@@ -10,7 +10,13 @@ import weakref
 
 import pytest
 
-from liman_nb import Agent, ExecutorInput, InMemoryStateStorage, StateStorage
+from liman_nb import (
+    Agent,
+    DiskCacheStateStorage,
+    ExecutorInput,
+    InMemoryStateStorage,
+    StateStorage,
+)
 from liman_nb.engine.sessions import KEPT_OPEN
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import (
@@ -248,16 +254,15 @@ def test_turns_of_one_session_from_several_loops_are_one_after_the_other():
 # ── two agents ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_second_of_two_writers_is_told_and_can_go_on():
-    """Nothing of either is lost."""
+async def test_two_agents_that_write_in_turn_each_go_on_from_what_is_stored():
+    """Neither has to open the session again, and nothing of either is lost."""
     storage = InMemoryStateStorage()
     one, two = agent_of(state_storage=storage), agent_of(state_storage=storage)
     await one.step("one")
     await two.step("two")
-    with pytest.raises(SessionConflict, match="the input of this turn was not stored"):
-        await one.step("three")
-    assert inputs(one) == ["one", "two"]
+    assert inputs(one) == ["one"]
     assert (await one.step("three")).turn == 3
+    assert inputs(one) == ["one", "two", "three"]
     assert inputs(agent_of(state_storage=storage)) == ["one", "two", "three"]
 
 
@@ -288,7 +293,39 @@ async def test_a_turn_can_be_read_and_given_up_without_the_model_it_needs(monkey
     assert tree_of(agent).status == "cancelled"
 
 
-async def test_a_turn_that_another_agent_gave_up_ends_as_a_conflict():
+@pytest.mark.parametrize("ask", ["step", "resume", "abandon"])
+async def test_while_one_agent_has_a_turn_another_one_is_refused_before_it_runs_anything(ask):
+    """It is told by whom, and what to do; the turn under way is not disturbed."""
+    storage, go, ran = InMemoryStateStorage(), asyncio.Event(), []
+
+    async def wait(value):
+        await go.wait()
+        return value
+
+    def run(value):
+        ran.append(value)
+
+    one, two = agent_of(wait, state_storage=storage), agent_of(run, state_storage=storage)
+    started = node_started(one)
+    turn = asyncio.create_task(one.step("one"))
+    await started.wait()
+    await two.open("s")
+    calls = {"step": lambda: two.step("two"), "resume": two.resume, "abandon": two.abandon}
+    with pytest.raises(SessionConflict) as caught:
+        await calls[ask]()
+    told = str(caught.value)
+    assert told.startswith(
+        f"session 's': another Agent object of this very process, {os.getpid()}, is writing to it"
+    )
+    assert "nothing of this call was stored. Wait until that turn has ended, stop it" in told
+    assert (await two.step("beside", session_id="another")).turn == 1
+    go.set()
+    assert (await turn).output == "one"
+    assert (await two.step("two")).turn == 2
+    assert ran == ["beside", "two"]
+
+
+async def test_a_turn_that_lost_its_lease_ends_as_a_conflict():
     """Its input is stored, what its node made is not; the session goes on."""
     storage, go = InMemoryStateStorage(), asyncio.Event()
 
@@ -299,14 +336,80 @@ async def test_a_turn_that_another_agent_gave_up_ends_as_a_conflict():
     started = node_started(one)
     turn = asyncio.create_task(one.step("one"))
     await started.wait()
+    storage._leases.clear()  # as a server does when the lease's time is over
     with pytest.raises(OpenTurn):
         await two.step("two")
     await two.abandon()
     go.set()
-    with pytest.raises(SessionConflict, match="the input of this turn is stored"):
+    with pytest.raises(SessionConflict, match=r"lease of this turn passed on.* input .* is stored"):
         await turn
     assert tree_of(one).status == "cancelled"
     assert (await one.step("again")).turn == 2
+
+
+@pytest.mark.parametrize("end", ["completed", "failed", "stopped", "cancelled", "refused"])
+async def test_however_a_call_ends_another_agent_can_go_on(end):
+    """The lease is given back with the call."""
+    storage, started = InMemoryStateStorage(), asyncio.Event()
+
+    async def run(value):
+        started.set()
+        if end == "failed":
+            raise ValueError(value)
+        if end in ("stopped", "cancelled"):
+            await asyncio.sleep(60)
+        return value
+
+    agent = agent_of(run, state_storage=storage)
+    if end == "refused":
+        with pytest.raises(OpenTurn):
+            await agent.resume()
+    else:
+        turn = asyncio.create_task(agent.step("x"))
+        await started.wait()
+        if end == "stopped":
+            agent.stop()
+        elif end == "cancelled":
+            turn.cancel()
+        await asyncio.wait({turn})
+        assert tree_of(agent).status == {"stopped": "cancelled"}.get(end, end)
+        assert turn.cancelled() == (end == "cancelled")
+        assert isinstance(None if turn.cancelled() else turn.exception(), TurnFailed) == (
+            end == "failed"
+        )
+    assert not storage._leases
+    assert (await agent_of(state_storage=storage).step("y")).output == "y"
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["turn kept", "turn forgotten"])
+@pytest.mark.parametrize("store", ["memory", "disk"])
+def test_a_turn_whose_loop_was_closed_keeps_nobody_out(store, kept, tmp_path):
+    """Neither another agent, nor its own; it is an open turn for both."""
+    storage = InMemoryStateStorage() if store == "memory" else DiskCacheStateStorage(tmp_path / "s")
+
+    async def wait(value):
+        await asyncio.Event().wait()
+
+    one, two = agent_of(wait, state_storage=storage), agent_of(state_storage=storage)
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda loop, context: None)  # "task was destroyed", which it was
+    turn = loop.create_task(one.step("x"))
+    loop.run_until_complete(asyncio.wait_for(_begun(one), 10))
+    loop.close()
+    if not kept:
+        del turn
+        gc.collect()
+    for agent in (two, one):
+        with pytest.raises(OpenTurn):
+            asyncio.run(agent.step("y"))
+    asyncio.run(two.abandon())
+    assert asyncio.run(two.step("z")).turn == 2
+    asyncio.run(storage.close())
+
+
+async def _begun(agent):
+    started = node_started(agent)
+    await started.wait()
 
 
 # ── what is kept, and for how long ───────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ def done(work):
 def commit(storage: FourMethods, tree: Tree, row) -> None:
     """Apply and store a row as a session does."""
     first, changes = tree.seq, apply(tree, row)
-    done(storage.commit(Commit(ROOT, first, (row,), lambda: touched(tree, row, changes))))
+    done(storage.commit(Commit(ROOT, first, (row,), lambda: touched(tree, row, changes), True)))
 
 
 def loaded(storage: FourMethods) -> Tree:

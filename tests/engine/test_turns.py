@@ -704,7 +704,7 @@ async def _begin_and_die(agent: Agent, storage: InMemoryStateStorage) -> None:
     agent._workshop.prepare()
     session = await agent._workshop.sessions.open("s")
     row = turn_row(agent._workshop.graph, session.tree, "echo", "first", "2026-01-01T00:00:00Z")
-    await storage.commit(Commit(session.tree.root, 0, (row,), Touched))
+    await storage.commit(Commit(session.tree.root, 0, (row,), Touched, open=True))
 
 
 async def test_an_input_that_json_cannot_hold_is_refused_before_anything_is_stored(storage):

@@ -175,3 +175,41 @@ async def overheard(server: RedisServer) -> AsyncIterator[list[str]]:
             verbs.append(command.split('"')[1].upper())
     writer.close()
     await writer.wait_closed()
+
+
+class Wire:
+    """A port in front of a server that loses as many replies as it is told to."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self.server, self.losing = server, 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what comes, one reply for one command."""
+        there, back = await asyncio.open_connection("127.0.0.1", self.server.port)
+        while sent := await reader.read(1 << 20):
+            back.write(sent)
+            reply = await there.read(1 << 20)
+            if self.losing and b"EVALSHA" in sent:
+                self.losing -= 1
+                break
+            writer.write(reply)
+        for end in (back, writer):
+            end.close()
+
+
+@asynccontextmanager
+async def wire_to(
+    server: RedisServer, **options: Any
+) -> AsyncIterator[tuple[Wire, RedisStateStorage]]:
+    """A storage that reaches the server through such a port."""
+    wire = Wire(server)
+    listening = await asyncio.start_server(wire.serve, "127.0.0.1", 0)
+    storage = RedisStateStorage(
+        f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}", **options
+    )
+    try:
+        yield wire, storage
+    finally:
+        await storage.close()
+        listening.close()
+        await listening.wait_closed()

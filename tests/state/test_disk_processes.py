@@ -49,7 +49,7 @@ async def main():
         row = RunRow(kind="run", at="", executor=argument, output=[random.random(), mine])
         await asyncio.sleep(random.random() / 500)
         try:
-            await storage.commit(Commit(argument, number, (row,), Touched))
+            await storage.commit(Commit(argument, number, (row,), Touched, open=True))
         except SessionConflict:
             continue
         mine += 1

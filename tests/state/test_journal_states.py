@@ -198,7 +198,7 @@ async def test_a_lost_turn_says_that_its_input_is_not_stored(storage):
 async def test_a_lost_run_says_that_its_input_is_stored(storage):
     """The turn had begun; only what the node made of it is lost."""
     story = await _told(storage, turns=1)
-    late = Commit(str(story.root), 1, (story.rows[1],), Touched)
+    late = Commit(str(story.root), 1, (story.rows[1],), Touched, open=False)
     with pytest.raises(SessionConflict, match="the input of this turn is stored, the result of"):
         await storage.commit(late)
 
@@ -209,7 +209,7 @@ async def test_a_row_that_is_no_json_is_not_stored(storage):
     error = ErrorRecord(type="ValueError", message="\ud800")
     row = RunRow(kind="run", at="", executor=str(story.root), error=error)
     with pytest.raises(NotStorable, match="row 2 cannot be stored"):
-        await storage.commit(Commit(str(story.root), 2, (row,), Touched))
+        await storage.commit(Commit(str(story.root), 2, (row,), Touched, open=True))
     assert await storage.load_rows(str(story.root)) == story.rows
 
 
@@ -217,14 +217,15 @@ async def test_a_journaled_commit_never_asks_for_states(storage):
     """Making them would cost time in proportion to the session."""
     calls = []
     commit = next(Story().tell(turns=1))
-    await storage.commit(Commit(commit.root, 0, commit.rows, lambda: calls.append(1)))
+    await storage.commit(Commit(commit.root, 0, commit.rows, lambda: calls.append(1), True))
     assert calls == []
 
 
 async def test_a_row_of_a_newer_version_is_reported(storage):
     """A field that this version does not know is not dropped."""
     root = str(uuid4())
-    await storage._append(root, 0, [b'{"kind":"run","at":"","executor":"e","mood":"good"}'], None)
+    row = b'{"kind":"run","at":"","executor":"e","mood":"good"}'
+    await storage._append(Commit(root, 0, (), Touched, open=True), [row], None)
     with pytest.raises(StorageError, match=f"row 0 of session {root} .* newer liman_nb"):
         await storage.load_rows(root)
 
@@ -232,7 +233,8 @@ async def test_a_row_of_a_newer_version_is_reported(storage):
 async def test_a_damaged_row_is_reported(storage):
     """With its number, and without its content."""
     story = await _told(storage, turns=1)
-    await storage._append(str(story.root), 2, [b'{"kind":"run","secr'], None)
+    damaged = Commit(str(story.root), 2, (), Touched, open=True)
+    await storage._append(damaged, [b'{"kind":"run","secr'], None)
     with pytest.raises(StorageError, match="row 2 of session") as caught:
         await storage.load_rows(str(story.root))
     assert "secr" not in str(caught.value)

@@ -138,6 +138,8 @@ def test_without_the_client_the_error_is_what_to_run(monkeypatch):
         {"session_ttl": float("inf")},
         {"timeout": 0},
         {"timeout": float("nan")},
+        {"lease_life": 0.05},
+        {"lease_life": float("nan")},
         {"agency": "\ud800"},
     ],
 )

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 import redis.exceptions
-from redis_server import free_port, keys_of, storage_on, tell
+from redis_server import free_port, keys_of, storage_on, tell, wire_to
 
 from liman_nb.errors import SessionConflict, StorageError, UsageError
 from liman_nb.state.redis import RedisStateStorage
@@ -330,43 +330,10 @@ async def test_a_cancelled_call_leaves_nothing_behind_for_the_next(start_redis):
         assert await storage.load_rows(str(story.root)) == story.rows
 
 
-class _Wire:
-    """A port in front of a server that loses as many replies as it is told to."""
-
-    def __init__(self, server):
-        self.server, self.losing = server, 0
-
-    async def serve(self, reader, writer):
-        """Pass on what comes, one reply for one command."""
-        there, back = await asyncio.open_connection("127.0.0.1", self.server.port)
-        while sent := await reader.read(1 << 20):
-            back.write(sent)
-            reply = await there.read(1 << 20)
-            if self.losing and b"EVALSHA" in sent:
-                self.losing -= 1
-                break
-            writer.write(reply)
-        for end in (back, writer):
-            end.close()
-
-
-@asynccontextmanager
-async def _wire_to(server):
-    wire = _Wire(server)
-    listening = await asyncio.start_server(wire.serve, "127.0.0.1", 0)
-    storage = RedisStateStorage(f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
-    try:
-        yield wire, storage
-    finally:
-        await storage.close()
-        listening.close()
-        await listening.wait_closed()
-
-
 async def test_a_commit_whose_reply_was_lost_is_not_its_own_second_writer(redis_server):
     """It is sent again, and found to be there; nothing is stored twice."""
     story = Story()
-    async with _wire_to(redis_server) as (wire, storage):
+    async with wire_to(redis_server) as (wire, storage):
         await tell(storage, story, turns=1)
         wire.losing = 1
         await tell(storage, story, turns=1)
@@ -377,7 +344,7 @@ async def test_a_commit_whose_reply_was_lost_is_not_its_own_second_writer(redis_
 async def test_a_commit_whose_reply_was_lost_may_have_come_second(redis_server):
     """Then it is a conflict, although it is sent twice."""
     story = Story()
-    async with _wire_to(redis_server) as (wire, storage):
+    async with wire_to(redis_server) as (wire, storage):
         await tell(storage, story, turns=2)
         wire.losing = 1
         late = next(Story(root=story.root, text="other").tell(turns=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from uuid import uuid4
@@ -23,7 +24,7 @@ from liman_nb.errors import SessionConflict
 from liman_nb.state.rows import RunRow
 from liman_nb.state.storage import Commit, Touched
 url, argument = sys.argv[1:]
-storage = RedisStateStorage(url)
+storage = RedisStateStorage(url, lease_life=0.3)
 """
 
 SHARED_SESSION = """
@@ -34,7 +35,7 @@ async def main():
         row = RunRow(kind="run", at="", executor=argument, output=[random.random(), mine])
         await asyncio.sleep(random.random() / 500)
         try:
-            await storage.commit(Commit(argument, number, (row,), Touched))
+            await storage.commit(Commit(argument, number, (row,), Touched, open=True))
         except SessionConflict:
             continue
         mine += 1
@@ -126,7 +127,7 @@ SPECS = "{kind: LLMNode, name: chat, tools: [deliver]}"
 
 
 def _agent(server, tools, replies, **options):
-    storage = RedisStateStorage(server.url, timeout=0.3)
+    storage = RedisStateStorage(server.url, timeout=0.3, lease_life=0.3)
     return Agent(SPECS, llm=replies, tools=tools, state_storage=storage, session_id="al", **options)
 
 
@@ -149,6 +150,7 @@ async def test_a_server_killed_in_the_middle_of_a_turn_loses_nothing(start_redis
 
     server.start()
     again = _agent(server, [deliver], ["Here you are."])  # the model is not asked a second time
+    await asyncio.sleep(0.4)  # the lease could not be given back, and is over soon
     with pytest.raises(OpenTurn):
         await again.step("Is it there?")
     result = await again.resume()
@@ -160,7 +162,7 @@ async def test_a_server_killed_in_the_middle_of_a_turn_loses_nothing(start_redis
 
 
 async def test_the_same_agent_goes_on_when_the_server_is_back(start_redis):
-    """Nothing has to be made or opened anew."""
+    """Nothing has to be made or opened anew, and the lease that was left there is no obstacle."""
     server = start_redis(appendonly="yes", appendfsync="always")
 
     def deliver(what: str) -> str:
@@ -192,6 +194,7 @@ async def test_a_turn_that_a_crash_left_open_is_kept_until_it_is_resumed(start_r
     assert dying.returncode == 7
     with server.client() as client:
         assert [client.ttl(key) for key in client.scan_iter()] == [-1, -1]
+        await asyncio.sleep(0.4)
         agent = _agent(server, [deliver], ["Here you are."])
         assert (await agent.resume()).output == "Here you are."
         await agent.state_storage.close()

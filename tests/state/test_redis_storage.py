@@ -134,7 +134,9 @@ async def test_a_commit_is_one_command(redis_server):
     """However many rows it has, and whether or not a turn begins."""
     story = Story()
     first, *others = story.tell(turns=10)
-    together = Commit(first.root, 20, tuple(row for c in others[1:] for row in c.rows), Touched)
+    together = Commit(
+        first.root, 20, tuple(row for c in others[1:] for row in c.rows), Touched, False
+    )
     async with storage_on(redis_server) as storage:
         await storage.commit(first)
         async with overheard(redis_server) as verbs:

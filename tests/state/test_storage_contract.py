@@ -6,12 +6,13 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from liman_nb.state.disk.storage import DiskCacheStateStorage
 from liman_nb.state.memory import InMemoryStateStorage
-from liman_nb.state.storage import StateStorage
+from liman_nb.state.storage import Lease, StateStorage
 from liman_nb.testing import StorageContract
 
 
@@ -162,8 +163,27 @@ class _IgnoresTheSession(_FourMethodStorage):
 
 
 class _TwoWriters(InMemoryStateStorage):
-    async def _append(self, root, first, rows, turn):
-        return await super()._append(root, min(first, (await self._tail(root))[0]), rows, turn)
+    async def _append(self, commit, rows, turn):
+        length = (await self._tail(commit.root))[0]
+        fitting = replace(commit, first=min(commit.first, length))
+        return await super()._append(fitting, rows, turn)
+
+
+class _ExcludesNobody(InMemoryStateStorage):
+    async def lease(self, root, session_id):
+        return Lease((await self._tail(root))[0])
+
+
+class _Miscounts(InMemoryStateStorage):
+    async def lease(self, root, session_id):
+        lease = await super().lease(root, session_id)
+        lease.rows = 0
+        return lease
+
+
+class _FencesNobody(InMemoryStateStorage):
+    async def commit(self, commit):
+        await super().commit(replace(commit, lease=None))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +197,13 @@ class _TwoWriters(InMemoryStateStorage):
             "test_one_actor_id_in_two_sessions_is_two_actors",
             "the session's id was ignored",
         ),
+        (
+            _ExcludesNobody,
+            "test_a_second_lease_is_refused_till_the_first_is_released",
+            "must refuse a second lease",
+        ),
+        (_Miscounts, "test_a_lease_says_how_long_the_journal_is", "the lease says 0"),
+        (_FencesNobody, "test_a_commit_under_an_earlier_lease_is_refused", "was stored although"),
         (_TwoWriters, "test_a_second_writer_is_refused", r"row \d was stored although"),
     ],
 )

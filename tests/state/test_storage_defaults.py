@@ -59,7 +59,7 @@ async def test_a_commit_saves_in_the_order_that_survives_a_crash():
         executors=(parent, root),
         last=ran,
     )
-    await storage.commit(Commit(ROOT, 3, (), lambda: touched))
+    await storage.commit(Commit(ROOT, 3, (), lambda: touched, open=True))
     ids = [save[-2] for save in storage.saved]
     assert ids == [str(UUID(int=n)) for n in (2, 1, 99, 3, 4, 5)]
     session, _, actor = storage.saved[2]
@@ -73,14 +73,14 @@ async def test_the_root_of_a_cancelled_turn_is_saved_before_all_else():
     storage = _Recording()
     root, ran = _executor(1), _executor(2)
     touched = Touched(first=root, actors=(_actor(ran, root),), executors=(ran,), last=root)
-    await storage.commit(Commit(ROOT, 3, (), lambda: touched))
+    await storage.commit(Commit(ROOT, 3, (), lambda: touched, open=True))
     assert [save[-2] for save in storage.saved] == [str(UUID(int=n)) for n in (1, 99, 2, 1)]
 
 
 async def test_a_commit_that_touches_nothing_saves_nothing():
     """An empty commit is no error."""
     storage = _Recording()
-    await storage.commit(Commit(ROOT, 0, (), Touched))
+    await storage.commit(Commit(ROOT, 0, (), Touched, open=True))
     assert storage.saved == []
 
 
@@ -88,7 +88,7 @@ async def test_states_are_saved_as_plain_json():
     """A back end never sees a UUID or an enum."""
     storage = _Recording()
     touched = Touched(actors=(_actor(_executor(1)),), last=_executor(1))
-    await storage.commit(Commit(ROOT, 0, (), lambda: touched))
+    await storage.commit(Commit(ROOT, 0, (), lambda: touched, open=True))
 
     def kinds(value):
         yield type(value)
@@ -175,4 +175,4 @@ async def test_an_error_of_the_back_end_stays_its_own():
 
     touched = Touched(last=_executor(1))
     with pytest.raises(ConnectionError, match="server went away"):
-        await Down().commit(Commit(str(uuid4()), 0, (), lambda: touched))
+        await Down().commit(Commit(str(uuid4()), 0, (), lambda: touched, open=True))

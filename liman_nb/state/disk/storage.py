@@ -1,6 +1,7 @@
 """The storage on disk as the engine sees it: opened late, and never in the way of the event loop.
 
-How rows lie in the database stands in `table.py`, how a directory becomes a store in `opening.py`.
+How rows lie in the database stands in `table.py`, how a directory becomes a store in `opening.py`,
+how a session is kept from a second writer in `locks.py`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from liman_nb.errors import UsageError
+from liman_nb.state.conflicts import passed_on
 from liman_nb.state.disk import faults, linux
 from liman_nb.state.disk.connections import Connections
-from liman_nb.state.disk.table import Table, state_key
+from liman_nb.state.disk.locks import FileLease, Locks
+from liman_nb.state.disk.table import Table, short_id, state_key
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened
     from liman_nb.state.disk.inline import InlineDisk
@@ -44,8 +47,10 @@ class DiskCacheStateStorage(JournalStorage):
 
     Making the object touches nothing; the directory is made by the first write. It belongs to its
     user alone (0700, files 0600). Several kernels, threads and event loops may use one directory:
-    two that write to one session find out (`SessionConflict`). Nothing is evicted. A directory on a
-    network file system gives a warning, because SQLite's locks are not reliable there.
+    while one of them has a turn in a session, another one is refused it (`SessionConflict`). That
+    takes a file that the operating system locks, in a directory beside this one, whose name ends
+    in ``.locks``. Nothing is evicted. A directory on a network file system gives a warning, because
+    SQLite's locks are not reliable there.
 
     Args:
         directory: where; relative to the working directory as it is now. ``~`` and ``$NAME`` are
@@ -76,6 +81,7 @@ class DiskCacheStateStorage(JournalStorage):
         self._database = self._directory / "cache.db"
         self._pragmas = (f"synchronous = {_SYNCHRONOUS[durability]}",)
         self._timeout = timeout
+        self._locks = Locks(self._directory)
         self._opened: _Opened | None = None
         self._opening = threading.Lock()
 
@@ -95,13 +101,32 @@ class DiskCacheStateStorage(JournalStorage):
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.connections.close()
+        await self._locks.close()
+
+    async def lease(self, root: str, session_id: str) -> Lease:
+        """Takes the right to write to a session, with a file that the operating system locks.
+
+        Raises:
+            SessionConflict: another process holds it, or another agent of this one.
+            StorageError: the store cannot be read, or the session not be locked.
+        """
+        lease = await self._locks.take(short_id(root).hex(), session_id)
+        try:
+            lease.rows = await self._look(lambda table: table.length(root), 0)
+        except BaseException:
+            await lease.release()
+            raise
+        return lease
 
     # ── what a journal storage keeps ─────────────────────────────────────────────────────────────
 
-    async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
-    ) -> bool:
-        return await self._do(lambda table: table.append(root, first, rows, turn))
+    async def _append(self, commit: Commit, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+        def append(table: Table) -> bool:
+            if isinstance(commit.lease, FileLease) and not commit.lease.held:
+                raise passed_on(commit, None)
+            return table.append(commit.root, commit.first, rows, turn)
+
+        return await self._do(append)
 
     async def _read(self, root: str) -> list[bytes]:
         return await self._look(lambda table: table.read(root), [])

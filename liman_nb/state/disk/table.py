@@ -51,6 +51,7 @@ _COLUMNS = "SELECT key, raw, mode, filename, value FROM Cache"
 _ONE = f"{_COLUMNS} WHERE key = ?"
 _RANGE = f"{_COLUMNS} WHERE key >= ? AND key <= ? ORDER BY key, raw"
 _LAST = f"{_COLUMNS} WHERE key >= ? AND key <= ? ORDER BY key DESC, raw LIMIT 1"
+_LAST_KEY = "SELECT key, raw FROM Cache WHERE key >= ? AND key <= ? ORDER BY key DESC, raw LIMIT 1"
 _DELETE = "DELETE FROM Cache WHERE key >= ? AND key <= ?"
 
 
@@ -115,6 +116,13 @@ class Table:
         for key, value in self._rows(_LAST, _bounds(prefix)):
             return int.from_bytes(key[len(prefix) :], "big") + 1, value
         return 0, b""
+
+    def length(self, root: str) -> int:
+        """How many rows a journal has."""
+        prefix = _ROW + short_id(root)
+        for key, raw in self._execute(_LAST_KEY, _bounds(prefix)).fetchall():
+            return int.from_bytes(self._disk.get(key, raw)[len(prefix) :], "big") + 1
+        return 0
 
     def sessions(self) -> list[SessionInfo]:
         """The lines of the list of sessions."""

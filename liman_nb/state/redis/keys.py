@@ -1,9 +1,11 @@
 """Names of the keys on the server.
 
     liman_nb:{agency:root}:rows          list: the rows of a session's journal, in order
-    liman_nb:{agency:root}:session       hash: the session's line in the list of sessions; how many
-                                         node runs its turn still has to come (``open``); how many
-                                         bytes its longest row has (``longest``)
+    liman_nb:{agency:root}:session       hash: the session's line in the list of sessions; whether
+                                         its last turn is open (``open``); how many bytes its
+                                         longest row has (``longest``); the number of its latest
+                                         lease (``fence``), and while that is held by whom
+                                         (``holder``) and till when (``until``)
     liman_nb:{agency:root}:actors        hash: states saved with save_actor_state, by actor
     liman_nb:{agency:id}:executor        string: a state saved with save_executor_state
 

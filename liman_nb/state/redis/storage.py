@@ -1,7 +1,7 @@
 """The storage on a Redis server as the engine sees it.
 
 How keys are named stands in `keys.py`, what happens on the server in `scripts.py`, how it is
-reached in `server.py`.
+reached in `server.py`, how a session is kept from a second writer in `leases.py`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from liman_nb.errors import SetupError, StorageError, UsageError
+from liman_nb.state.conflicts import Holder, passed_on
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first
 from liman_nb.state.redis import faults, scripts
 from liman_nb.state.redis.address import Address
 from liman_nb.state.redis.keys import Keys
-from liman_nb.state.redis.open_turns import runs_to_come
+from liman_nb.state.redis.leases import Leases, RedisLease
 from liman_nb.state.redis.scripts import Argument
 from liman_nb.state.redis.server import Client, Server
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo
 
 WEEK = 7 * 24 * 3600
 """Seconds."""
 
 _SHORTEST, _LONGEST = 0.001, 100 * 365 * 24 * 3600  # seconds
+_SHORTEST_LEASE = 0.1  # seconds
 _PAGE_BYTES = 1 << 20  # of rows per reply
 _PAGE_KEYS = 500  # per round trip, where many keys are looked at
 _FIELDS = ("session_id", "created_at", "used_at", "turns")
@@ -36,10 +38,14 @@ class RedisStateStorage(JournalStorage):
     """Keeps sessions on a Redis server, where several machines reach them.
 
     Making the object connects to nothing. A node run is stored by one script, in one round trip.
-    Two kernels that write to one session find out (`SessionConflict`). A server that restarts is
-    waited for, and the connection is made again; whether its sessions outlive a restart is a matter
-    of the server's own settings: with ``appendonly yes`` and ``appendfsync always`` all of them do,
-    with Redis's default ``appendfsync everysec`` a killed server may lose the last two seconds.
+    While one kernel has a turn in a session, another one is refused it (`SessionConflict`). The
+    lease that does this is renewed while the turn runs; it passes on from a process that is paused,
+    held up or cut off for longer than `lease_life`, whose next commit is then refused, too.
+
+    A server that restarts is waited for, and the connection is made again; whether its sessions
+    outlive a restart is a matter of the server's own settings: with ``appendonly yes`` and
+    ``appendfsync always`` all of them do, with Redis's default ``appendfsync everysec`` a killed
+    server may lose the last two seconds.
 
     A session expires `session_ttl` seconds after it was last written or opened, and is then as if
     it had never been. While a turn is open it does not expire. Nor do states that are saved one by
@@ -55,6 +61,8 @@ class RedisStateStorage(JournalStorage):
         timeout: how many seconds a connection, a reply, or the return of a lost server is waited
             for, before a `StorageError` says so. The event loop goes on meanwhile.
         cluster: whether the server is a node of a Redis Cluster.
+        lease_life: seconds until a session is free again whose writer is gone. A live one renews
+            its lease every third of that.
 
     Raises:
         UsageError: an argument that cannot be used.
@@ -69,6 +77,7 @@ class RedisStateStorage(JournalStorage):
         session_ttl: float | None = WEEK,
         timeout: float = 5.0,
         cluster: bool = False,
+        lease_life: float = 30.0,
     ) -> None:
         super().__init__()
         if find_spec("redis") is None:
@@ -80,11 +89,17 @@ class RedisStateStorage(JournalStorage):
             )
         if not timeout > 0:
             raise UsageError(f"timeout is a number of seconds above 0, not {timeout!r}")
+        if not _SHORTEST_LEASE <= lease_life <= _LONGEST:
+            raise UsageError(
+                f"lease_life is a number of seconds from {_SHORTEST_LEASE} up, not {lease_life!r}"
+            )
         self._address = Address.parse(url)
         self._agency = agency
         self._keys = _keys(agency)
         self._life = 0 if session_ttl is None else round(session_ttl * 1000)
+        self._lease_life = round(lease_life * 1000)
         self._server = Server(self._address, timeout, cluster)
+        self._leases = Leases(self._server, self._keys, self._lease_life, self._life)
 
     def __repr__(self) -> str:
         agency = f", agency={self._agency!r}" if self._agency else ""
@@ -102,22 +117,32 @@ class RedisStateStorage(JournalStorage):
         """Closes the connections of the running event loop. A later call opens new ones."""
         await self._server.close()
 
+    async def lease(self, root: str, session_id: str) -> Lease:
+        """Takes the right to write to a session, and renews it until it is given back.
+
+        Raises:
+            SessionConflict: another process holds it, or another agent of this one.
+            StorageError: the server cannot be used.
+        """
+        return await self._leases.take(root, session_id)
+
     # ── what a journal storage keeps ─────────────────────────────────────────────────────────────
 
-    async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
-    ) -> bool:
-        keys, to_come = self._keys.journal(root), runs_to_come(rows)
+    async def _append(self, commit: Commit, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+        keys = self._keys.journal(commit.root)
         line = (turn.session_id, turn.at, turn.turn) if turn else ("", "", "")
-        after = (self._life, int(to_come.anew), to_come.runs, *line, *rows)
+        number = commit.lease.number if isinstance(commit.lease, RedisLease) else 0
+        after = (self._life, int(commit.open), number, self._lease_life, *line, *rows)
 
-        async def commit(client: Client, again: bool) -> int:
-            return int(await scripts.COMMIT(client, keys, (first, int(again), *after)))
+        async def append(client: Client, again: bool) -> Any:
+            return await scripts.COMMIT(client, keys, (commit.first, int(again), *after))
 
-        ended = await self._server.ask(commit)
+        ended, *holder = await self._server.ask(append)
         if ended == scripts.DAMAGED:
-            raise faults.damaged(self._address, root)
-        return ended == scripts.STORED
+            raise faults.damaged(self._address, commit.root)
+        if ended == scripts.HELD:
+            raise passed_on(commit, Holder.parse(*holder))
+        return bool(ended == scripts.STORED)
 
     async def _read(self, root: str) -> list[bytes]:
         rows: list[bytes] = []
