@@ -69,6 +69,31 @@ async def with_retry(
     Raises:
         Exception: the last failure.
     """
+    try:
+        return await call()
+    except BaseException as error:
+        if policy.attempts == 1 or not policy.wants(error):
+            raise
+        first = error
+    return await _again(call, policy, on_failure, first)
+
+
+async def _again(
+    call: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    on_failure: Callable[[BaseException], None],
+    first: BaseException,
+) -> T:
+    """Go on after a first failure, which counts as the first attempt.
+
+    Most calls succeed at once, and tenacity's machinery costs them more than the engine does.
+    """
+    failures = [first]
+
+    async def attempt() -> T:
+        if failures:
+            raise failures.pop()
+        return await call()
 
     def failed(state: RetryCallState) -> None:
         error = state.outcome and state.outcome.exception()
@@ -82,4 +107,4 @@ async def with_retry(
         before_sleep=failed,
         reraise=True,
     )
-    return await retrying(call)
+    return await retrying(attempt)

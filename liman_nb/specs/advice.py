@@ -51,7 +51,8 @@ def _warning(message: str, node: Node | Document, hint: str = "") -> Problem:
 
 
 def _unreachable(graph: Graph) -> Iterator[Problem]:
-    reached = {graph.entry, *ways_from(graph.nodes, graph.entry)}
+    starts = {graph.entry, *graph.entry_points.values()}
+    reached = starts.union(*(ways_from(graph.nodes, start) for start in starts))
     for node in graph.nodes.values():
         if node.name not in reached and node.kind != "ToolNode":
             yield _warning(f"no way leads here from {graph.entry!r}, where a turn starts", node)

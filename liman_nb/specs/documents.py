@@ -211,12 +211,44 @@ class CredentialsProviderSpec(_Document):
     func: FunctionName
 
 
-class LLMNodeSpec(_Document):
-    """A node that asks a language model.
+class AgentSpec(_Document):
+    """What LLM, function and human nodes share: what an agent of a mesh document may say.
 
     Attributes:
         name: its name.
-        description: for people, and for the model's tools list where a node is one.
+        description: for people.
+        inputs: the fields of its input, in the notation of yields, as written.
+        wait_for: what it waits for, as written; :class:`liman_nb.specs.graph.Node` has it parsed.
+        wait_for_timeout: seconds it waits for that.
+        communication_type: how its caller hears of its output: by an answer, along the chain of
+            edges, or not at all; ``None`` for along the edges.
+        enforce_yields: whether an output that does not fit its yields is refused; ``None`` for yes.
+        enforce_yields_retry: how often such an output is asked for again; ``None`` for the kind's
+            own rule.
+        auto_store_yields: whether its yields are stored.
+        auto_store_response: whether its output is stored.
+        parallel: whether several of its runs go at the same time; ``None`` for the kind's own rule.
+        max_concurrent: how many of them do.
+    """
+
+    inputs: Any = None
+    wait_for: Texts = ()
+    wait_for_timeout: Seconds | None = None
+    communication_type: Literal["dual", "chain", "execute"] | None = None
+    enforce_yields: bool | None = None
+    enforce_yields_retry: int | None = Field(default=None, ge=0)
+    auto_store_yields: bool = True
+    auto_store_response: bool = True
+    parallel: bool | None = None
+    max_concurrent: int | None = Field(default=None, ge=1)
+
+
+class LLMNodeSpec(AgentSpec):
+    """A node that asks a language model.
+
+    Has the fields of :class:`AgentSpec`, and:
+
+    Attributes:
         prompts: ``system`` and others, by name; templates. A plain text is the system prompt.
         model: the model's name; ``None`` for the agent's.
         temperature: sampling temperature; ``None`` for the server's default.
@@ -229,7 +261,7 @@ class LLMNodeSpec(_Document):
         intelligence: name of the function that works on its reply.
         retry: when a failed call is made again; ``None`` for the default policy.
         auth: on whose behalf its tools run.
-        wait_for: what it waits for, as written; :class:`liman_nb.specs.graph.Node` has it parsed.
+        max_tool_calls_per_message: how many tool calls of one reply are made; ``None`` for all.
     """
 
     kind: Literal["LLMNode"] = "LLMNode"
@@ -245,7 +277,7 @@ class LLMNodeSpec(_Document):
     intelligence: FunctionName | None = None
     retry: Annotated[RetrySpec | None, BeforeValidator(_as_policy)] = None
     auth: AuthSpec | None = None
-    wait_for: Texts = ()
+    max_tool_calls_per_message: int | None = Field(default=None, ge=0)
 
     @property
     def system(self) -> str:
@@ -284,18 +316,17 @@ class ToolNodeSpec(_Document):
     auth: AuthSpec | None = None
 
 
-class FunctionNodeSpec(_Document):
+class FunctionNodeSpec(AgentSpec):
     """A node that runs a Python function.
 
+    Has the fields of :class:`AgentSpec`, and:
+
     Attributes:
-        name: its name.
-        description: for people.
         func: name of the function; ``None`` for one of the node's own name.
         yields: the declared output, as written.
         retry: when a failed call is made again; ``None`` for the default policy.
         timeout: seconds a call may take.
         auth: on whose behalf it runs.
-        wait_for: what it waits for, as written; :class:`liman_nb.specs.graph.Node` has it parsed.
         prompts: a field of Liman's that has no effect here.
         tools: a field of Liman's that has no effect here.
     """
@@ -306,17 +337,16 @@ class FunctionNodeSpec(_Document):
     retry: Annotated[RetrySpec | None, BeforeValidator(_as_policy)] = None
     timeout: Seconds | None = None
     auth: AuthSpec | None = None
-    wait_for: Texts = ()
     prompts: Annotated[dict[str, Any], BeforeValidator(_as_prompts)] = Field(default_factory=dict)
     tools: Texts = ()
 
 
-class HumanNodeSpec(_Document):
+class HumanNodeSpec(AgentSpec):
     """A node that asks a person.
 
+    Has the fields of :class:`AgentSpec`, and:
+
     Attributes:
-        name: its name.
-        description: for people.
         question: what is asked; a template.
         yields: the form of the answer, as written.
         timeout: seconds after which the fallback is the answer.

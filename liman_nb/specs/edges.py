@@ -2,8 +2,8 @@
 
 Fields ``nodes``, ``llm_nodes``, ``to``, ``edges``, ``can_call``; a list or a single item; an item
 is ``Name``, ``Kind/Name``, or a mapping ``{target, when, id, depends}``, ``{ref, when}``,
-``{agent, condition}``, where ``target`` may be a list. Whether a target exists is the graph's
-business.
+``{agent, condition, max_visits}``, where ``target`` may be a list. Whether a target exists is the
+graph's business.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _WORDS: Mapping[str, str] = {
     "condition": "when",
     "id": "id",
     "depends": "depends",
+    "max_visits": "max_visits",
 }
 """The keys of an item, and what each says."""
 
@@ -50,6 +51,7 @@ class WrittenEdge:
         depends: ids of the edges that are considered before it.
         place: where it stands.
         position: 0-based, among all edges of the document.
+        max_visits: how often it is followed in one turn; ``None`` for as often as it fires.
     """
 
     id: str
@@ -58,6 +60,7 @@ class WrittenEdge:
     depends: tuple[str, ...]
     place: Place
     position: int
+    max_visits: int | None = None
 
 
 def read_edges(
@@ -183,6 +186,7 @@ class _Reader:
             self._depends(parts.get("depends")),
             item.place,
             self.position,
+            self._max_visits(parts.get("max_visits")),
         )
 
     def _id(self, value: Located | None) -> str:
@@ -199,6 +203,17 @@ class _Reader:
             return ()
         ids = (self._id(v) for v in (value.items if value.is_list else (value,)))
         return tuple(dict.fromkeys(i for i in ids if i))
+
+    def _max_visits(self, value: Located | None) -> int | None:
+        if value is None or value.value is None:
+            return None
+        if isinstance(value.value, int) and not isinstance(value.value, bool) and value.value > 0:
+            return value.value
+        found = in_words(value.plain())
+        self._error(
+            f"max_visits: a whole number of at least 1 is expected, this is {found}", value.place
+        )
+        return None
 
     def _error(self, message: str, place: Place, hint: str = "") -> None:
         self.findings.error(message, place, self.subject, hint)

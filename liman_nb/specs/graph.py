@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,7 @@ class Edge:
             name alone; ``None`` for a condition that is evaluated.
         depends: ids of the edges of this node that are considered before it.
         place: where it is written.
+        max_visits: how often it is followed in one turn; ``None`` for as often as it fires.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Edge:
     function: str | None = None
     depends: tuple[str, ...] = ()
     place: Place | None = None
+    max_visits: int | None = None
 
     @property
     def label(self) -> str:
@@ -94,6 +96,9 @@ class Graph:
         fingerprint: of everything the specs say, in the language they were read in. Equal in every
             process, whatever the files are called and in whatever order they are read.
         warnings: what loads and is probably not meant.
+        entry_points: nodes by the names under which mesh documents let a turn start; read-only.
+        max_node_runs: a bound of node runs in one turn, from ``mesh.max_chain_events``; ``None``
+            if no mesh document gives one.
     """
 
     nodes: Mapping[str, Node]
@@ -102,11 +107,14 @@ class Graph:
     credentials_providers: Mapping[str, CredentialsProviderSpec] = field(default_factory=dict)
     fingerprint: str = ""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    entry_points: Mapping[str, str] = field(default_factory=dict)
+    max_node_runs: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For a copy or another process: read-only views do not travel, what they show does."""
-        shown = (self.nodes, self.service_accounts, self.credentials_providers)
-        return frozen_graph, (*map(dict, shown), self.entry, self.fingerprint, self.warnings)
+        views = ("nodes", "service_accounts", "credentials_providers", "entry_points")
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _thawed, ({**parts, **{name: dict(parts[name]) for name in views}},)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """The graph for networkx.
@@ -136,11 +144,12 @@ class Graph:
 
 def frozen_graph(
     nodes: dict[str, Node],
+    entry: str,
+    *,
     service_accounts: dict[str, ServiceAccountSpec],
     credentials_providers: dict[str, CredentialsProviderSpec],
-    entry: str,
-    fingerprint: str,
-    warnings: tuple[Problem, ...] = (),
+    entry_points: dict[str, str],
+    **rest: Any,
 ) -> Graph:
     """A graph whose mappings are read-only."""
     return Graph(
@@ -148,15 +157,28 @@ def frozen_graph(
         entry,
         MappingProxyType(service_accounts),
         MappingProxyType(credentials_providers),
-        fingerprint,
-        warnings,
+        entry_points=MappingProxyType(entry_points),
+        **rest,
     )
 
 
-def fingerprint(documents: Iterable[Document]) -> str:
-    """A hash of everything that documents say, as 32 hexadecimal digits."""
+def _thawed(parts: dict[str, Any]) -> Graph:
+    return frozen_graph(**parts)
+
+
+def fingerprint(
+    documents: Iterable[Document], entry_points: Mapping[str, str], max_node_runs: int | None
+) -> str:
+    """A hash of everything that documents say, as 32 hexadecimal digits.
+
+    Args:
+        documents: the documents of nodes, accounts and providers.
+        entry_points: as :class:`Graph` has them.
+        max_node_runs: as :class:`Graph` has it.
+    """
     said = sorted((_said(document) for document in documents), key=lambda s: (s["kind"], s["name"]))
-    text = json.dumps(said, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    whole = [*said, {"entry_points": dict(entry_points), "max_node_runs": max_node_runs}]
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -167,6 +189,7 @@ def _said(document: Document) -> dict[str, Any]:
             "target": edge.target.name,
             "condition": edge.condition.text if edge.condition else "",
             "depends": edge.depends,
+            "max_visits": edge.max_visits,
         }
         for edge in document.edges
     ]

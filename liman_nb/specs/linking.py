@@ -18,7 +18,7 @@ from liman_nb.specs.documents import (
     ToolNodeSpec,
 )
 from liman_nb.specs.edges import WrittenEdge
-from liman_nb.specs.entry import find_entry
+from liman_nb.specs.entry import find_entry, linked_entry_points
 from liman_nb.specs.findings import Findings, did_you_mean, listed
 from liman_nb.specs.graph import Edge, Graph, Node, fingerprint, frozen_graph
 from liman_nb.specs.join_links import linked_joins
@@ -34,7 +34,8 @@ class Supplied:
     """What the caller's code adds to the specs.
 
     Attributes:
-        start_node: ``name`` or ``Kind/name`` of the node a turn starts at; ``None`` to find it.
+        start_node: ``name`` or ``Kind/name`` of the node a turn starts at, or the name of an entry
+            point; ``None`` to find it.
         tools: tools given as Python functions.
         functions: names of the functions given.
         allow_imports: modules whose functions a spec may name.
@@ -59,8 +60,9 @@ def build_graph(
 
     Args:
         documents: from :func:`liman_nb.specs.reading.load_specs`.
-        start_node: where a turn starts: ``name`` or ``Kind/name``. Without it: the only node that
-            no edge leads to, or else the only LLMNode; never one that waits for others.
+        start_node: where a turn starts: ``name`` or ``Kind/name`` of a node, or the name of an
+            entry point. Without it: the only node that entry points name, or else the only node
+            that no edge leads to, or else the only LLMNode; never one that waits for others.
         supplied_tools: tools given as Python functions; a ToolNode of the same name describes one.
         supplied_functions: names of functions; such a name alone is a function condition.
         allow_imports: modules; a dotted name below one of them alone is a function condition.
@@ -115,11 +117,20 @@ class _Linker:
         nodes = linked_joins(nodes, self.documents, self.findings)
         self._add_providers()
         _check_tool_loops(nodes, self.findings)
-        entry = find_entry(nodes, self.code.start_node, self.documents.unread, self.findings)
+        mesh, unread = self.documents.mesh, self.documents.unread
+        points = linked_entry_points(nodes, mesh.entry_points, unread, self.findings)
+        entry = find_entry(nodes, self.code.start_node, points, unread, self.findings)
         if entry is None:
             return None
-        said = fingerprint(self.documents.items)
-        return frozen_graph(nodes, self.accounts, self.providers, entry, said)
+        return frozen_graph(
+            nodes,
+            entry,
+            service_accounts=self.accounts,
+            credentials_providers=self.providers,
+            entry_points=points,
+            fingerprint=fingerprint(self.documents.items, points, mesh.max_node_runs),
+            max_node_runs=mesh.max_node_runs,
+        )
 
     # ── one node ─────────────────────────────────────────────────────────────────────────────────
 
@@ -161,6 +172,7 @@ class _Linker:
             self._function(document, written.condition),
             written.depends,
             written.place,
+            written.max_visits,
         )
 
     def _function(self, document: Document, condition: Condition | None) -> str | None:

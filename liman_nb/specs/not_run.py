@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from liman_nb.specs.edges import EDGE_FIELDS
 from liman_nb.specs.located import Located
 
 
@@ -32,16 +33,60 @@ class NotRun:
 
 
 _NODES = ("LLMNode", "ToolNode", "FunctionNode", "HumanNode")
+_AGENTS = ("LLMNode", "FunctionNode", "HumanNode")
+_ONE_BY_ONE = "its runs go one after another"
 
 TABLE: tuple[NotRun, ...] = (
     NotRun(("HumanNode",), "func", "a person is asked, no function"),
     NotRun(("FunctionNode",), "prompts", "a function has no prompts"),
     NotRun(("FunctionNode",), "tools", "a function calls no tools"),
+    NotRun(("LLMNode",), "max_tool_calls_per_message", "all tool calls of a reply are made"),
+    NotRun(_AGENTS, "inputs", "its input is not compared with them"),
+    NotRun(_AGENTS, "wait_for_timeout", "it waits for as long as its sources may still arrive"),
+    NotRun(
+        _AGENTS,
+        "communication_type",
+        "an output goes along the node's edges, and a turn waits for its whole tree",
+        runs=(None, "chain"),
+    ),
+    NotRun(
+        _AGENTS,
+        "enforce_yields",
+        "what does not fit the yields is refused, and nothing is filled in",
+        runs=(None, True),
+    ),
+    NotRun(
+        ("LLMNode",),
+        "enforce_yields_retry",
+        "a reply that does not fit goes back to the model once",
+        runs=(None, 1),
+    ),
+    NotRun(
+        ("FunctionNode",),
+        "enforce_yields_retry",
+        "a function is not called again for its yields",
+        runs=(None, 0),
+    ),
+    NotRun(("HumanNode",), "enforce_yields_retry", "a person may answer until the answer fits"),
+    NotRun(_AGENTS, "auto_store_yields", "they are stored", runs=(None, True)),
+    NotRun(_AGENTS, "auto_store_response", "it is stored", runs=(None, True)),
+    NotRun(("LLMNode", "HumanNode"), "parallel", _ONE_BY_ONE, runs=(None, False)),
+    NotRun(
+        ("FunctionNode",),
+        "parallel",
+        "its runs go side by side, unless its function asks for the state",
+        runs=(None, True),
+    ),
+    NotRun(("LLMNode", "HumanNode"), "max_concurrent", _ONE_BY_ONE, runs=(None, 1)),
+    NotRun(("FunctionNode",), "max_concurrent", "Bounds(concurrent=…) limits all runs together"),
     NotRun(_NODES, "metrics", "nothing is measured", foreign=True),
     NotRun(_NODES, "rate_limiter", "calls are not limited", foreign=True),
 )
 
 _ONLY_SYSTEM = "only 'system' is sent to the model"
+_MAX_VISITS = "the edge is followed as often as it fires"
+MAX_CHAIN_EVENTS = "Agent(bounds=Bounds(node_runs=…)) limits a turn"
+"""What happens instead of ``mesh.max_chain_events``."""
 
 
 def not_run(kind: str, tree: Located) -> Iterator[tuple[str, Located]]:
@@ -50,14 +95,20 @@ def not_run(kind: str, tree: Located) -> Iterator[tuple[str, Located]]:
         if kind in entry.kinds:
             found = tree.fields.get(entry.field) if entry.field else tree
             if found is not None and found.plain() not in entry.runs:
-                yield _words(entry.field or "this kind", entry.instead), found
+                yield words_for(entry.field or "this kind", entry.instead), found
     prompts = tree.fields.get("prompts") if kind == "LLMNode" else None
     for name, prompt in prompts.fields.items() if prompts else ():
         if name != "system":
-            yield _words(f"prompts.{name}", _ONLY_SYSTEM), prompt
+            yield words_for(f"prompts.{name}", _ONLY_SYSTEM), prompt
+    for field in EDGE_FIELDS if kind in _NODES else ():
+        edges = tree.fields.get(field)
+        for edge in (edges.items or (edges,)) if edges else ():
+            if visits := edge.fields.get("max_visits"):
+                yield words_for("max_visits", _MAX_VISITS), visits
 
 
-def _words(what: str, instead: str) -> str:
+def words_for(what: str, instead: str) -> str:
+    """The warning for a part of a document, with what happens instead."""
     return f"{what} is loaded but not run yet: {instead}"
 
 

@@ -19,6 +19,7 @@ from liman_nb.specs.languages import DEFAULT_LANGUAGE, stand_ins
 from liman_nb.specs.liman_types import as_arguments, as_yields
 from liman_nb.specs.loading import Source, read_sources
 from liman_nb.specs.located import Located, Path, in_words, path_text
+from liman_nb.specs.mesh import MeshSettings
 from liman_nb.specs.not_run import not_run, without_foreign
 from liman_nb.specs.overlays import apply_overlays
 from liman_nb.specs.recognising import Recogniser
@@ -61,11 +62,13 @@ class Documents:
         unread: names of documents that are there and not valid, so that what refers to them is not
             reported as well.
         warnings: what was found that does not stop loading.
+        mesh: what mesh documents say about the graph as a whole.
     """
 
     items: tuple[Document, ...]
     unread: frozenset[str] = frozenset()
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    mesh: MeshSettings = field(default_factory=MeshSettings)
 
     def of_kind(self, *kinds: str) -> Iterator[Document]:
         """The documents of some kinds."""
@@ -114,7 +117,8 @@ def read_documents(
         document = _Checker(kind, name, findings).document(tree, languages)
         if document:
             items.append(document)
-    return Documents(tuple(items), frozenset(recognised.names - {d.spec.name for d in items}))
+    unread = frozenset(recognised.names - {d.spec.name for d in items})
+    return Documents(tuple(items), unread, mesh=recognised.mesh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,7 @@ class _Checker:
         self._check_templates(tree)
         spec = validate(MODELS[self.kind], tree, self.subject, self.findings)
         self._check_arguments(tree)
+        self._check_inputs(tree)
         yields = self._yields(tree)
         join = self._join(tree)
         if spec is None:
@@ -177,6 +182,11 @@ class _Checker:
             report = self._at(declared, "arguments")
             ShapeReader(report, _argument_name_problem).fields(declared.plain())
 
+    def _check_inputs(self, tree: Located) -> None:
+        declared = tree.fields.get("inputs")
+        if self.kind in NODE_KINDS and declared:
+            ShapeReader(self._at(declared, "inputs"), _input_name_problem).fields(declared.plain())
+
     def _at(self, part: Located, field: str) -> Callable[[Path, str, str], None]:
         """Reports what is wrong inside a field, at its place."""
 
@@ -211,6 +221,10 @@ class _Checker:
 
 def _argument_name_problem(name: str, _: bool) -> str:
     return "" if name.strip() else "an argument needs a name"
+
+
+def _input_name_problem(name: str, _: bool) -> str:
+    return "" if name.strip() else "an input needs a name"
 
 
 def _templates(tree: Located) -> Iterator[tuple[Path, Located]]:

@@ -10,6 +10,7 @@ from liman_nb.specs.documents import MODELS, NODE_KINDS
 from liman_nb.specs.findings import Findings, did_you_mean, listed
 from liman_nb.specs.loading import RawDocument
 from liman_nb.specs.located import Located, in_words
+from liman_nb.specs.mesh import MeshSettings, is_mesh, read_agents, read_settings
 from liman_nb.specs.overlays import Overlay, read_overlay
 from liman_nb.specs.references import (
     KIND_ALIASES,
@@ -36,6 +37,7 @@ class Recogniser:
         overlays: the overlays.
         seen: kind and name of everything that has both, and where it stands.
         kindless: names of documents whose kind is missing or unknown.
+        mesh: what mesh documents say about the graph as a whole.
     """
 
     findings: Findings
@@ -44,6 +46,7 @@ class Recogniser:
     overlays: list[Overlay] = field(default_factory=list)
     seen: dict[Key, Place] = field(default_factory=dict)
     kindless: set[str] = field(default_factory=set)
+    mesh: MeshSettings = field(default_factory=MeshSettings)
 
     @property
     def names(self) -> set[str]:
@@ -59,6 +62,9 @@ class Recogniser:
             )
             self.findings.error(message, tree.place)
             return
+        if is_mesh(tree):
+            self._add_mesh(tree)
+            return
         kind = self._kind(tree)
         if kind == "Overlay":
             tree = spread(tree, raw.language or self.language, self._report("Overlay"))
@@ -66,7 +72,21 @@ class Recogniser:
             self.overlays += [overlay] if overlay else []
         elif kind:
             self._add_named(kind, tree)
-        elif (name := tree.fields.get("name")) and name.text:
+        else:
+            self._add_kindless(tree)
+
+    def _add_mesh(self, tree: Located) -> None:
+        self.mesh = self.mesh.with_more(read_settings(tree, self.findings))
+        for node in read_agents(tree, self.findings):
+            kind = node.fields.get("kind")
+            if kind and kind.text:
+                self._add_named(kind.text, node)
+            else:
+                self._add_kindless(node)
+
+    def _add_kindless(self, tree: Located) -> None:
+        name = tree.fields.get("name")
+        if name and name.text:
             self.kindless.add(name.text)
 
     def _kind(self, tree: Located) -> str:
@@ -84,6 +104,8 @@ class Recogniser:
             return true
         known = [*MODELS, "Overlay", *KIND_ALIASES]
         hint = did_you_mean(kind.text, known) or f"the kinds are {listed([*MODELS, 'Overlay'])}"
+        if "agents" in tree.fields:
+            hint = "a mesh document has 'agents' and no 'kind'"
         self.findings.refuse(f"unknown kind {kind.text!r}", kind.place, hint=hint)
         return ""
 
@@ -92,14 +114,8 @@ class Recogniser:
         for name in misplaced:
             place = tree.fields[name].key or tree.place
             self.findings.error(f"unknown field {name!r}", place, hint=IN_CODE[name])
-        if "agents" in tree.fields:
-            self.findings.error(
-                "this is a mesh document ('agents:' without a kind), a form that is not loaded yet",
-                tree.place,
-                hint="write each agent as an LLMNode, FunctionNode or HumanNode document",
-            )
-        elif not misplaced:
-            hint = f"start with one of {listed([*MODELS, 'Overlay'])}"
+        if not misplaced:
+            hint = f"start with one of {listed([*MODELS, 'Overlay'])}, or with 'agents'"
             self.findings.error("this document has no 'kind'", tree.place, hint=hint)
 
     def _add_named(self, kind: str, tree: Located) -> None:
