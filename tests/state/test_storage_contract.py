@@ -162,8 +162,8 @@ class _IgnoresTheSession(_FourMethodStorage):
 
 
 class _TwoWriters(InMemoryStateStorage):
-    async def _append(self, root, first, rows, turn):
-        return await super()._append(root, min(first, (await self._tail(root))[0]), rows, turn)
+    async def _append(self, root, first, rows, turns):
+        return await super()._append(root, min(first, (await self._tail(root))[0]), rows, turns)
 
 
 @pytest.mark.parametrize(
