@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -82,6 +84,16 @@ class TestInMemory(StorageContract):
         """Empty."""
         return InMemoryStateStorage()
 
+    async def expiring(self, session_ttl, clock):
+        """Empty."""
+        return InMemoryStateStorage(session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """Journals, lines and states."""
+        kept = {**storage._states, **storage._journals}
+        lines = {("line", key): line.model_dump_json() for key, line in storage._sessions.items()}
+        return {repr(key): repr(value).encode() for key, value in {**kept, **lines}.items()}
+
 
 class TestDiskCache(StorageContract):
     @pytest.fixture(autouse=True)
@@ -95,6 +107,21 @@ class TestDiskCache(StorageContract):
     async def reopened(self, storage):
         """A directory of the test's."""
         return DiskCacheStateStorage(self.directory)
+
+    async def expiring(self, session_ttl, clock):
+        """A directory of the test's."""
+        return DiskCacheStateStorage(self.directory, session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """The rows of the database."""
+        if not self.directory.exists():
+            return {}
+        with closing(sqlite3.connect(self.directory / "cache.db")) as connection:
+            return dict(connection.execute("SELECT hex(key), value FROM Cache"))
+
+    async def files(self, storage):
+        """Of the directory."""
+        return b"".join(path.read_bytes() for path in self.directory.iterdir())
 
 
 class TestFourMethods(StorageContract):
@@ -120,6 +147,14 @@ class TestWrappedInMemory(StorageContract):
 
 
 class TestWrappedDiskCache(TestDiskCache):
+    async def expiring(self, session_ttl, clock):
+        """A wrapped storage has no time-to-live."""
+        return
+
+    async def kept(self, storage):
+        """It deletes nothing."""
+        return
+
     async def storage(self):
         """Around one on the test's directory."""
         return _WrappingStorage(DiskCacheStateStorage(self.directory))
@@ -171,7 +206,7 @@ class _TwoWriters(InMemoryStateStorage):
     [
         (_Forgets, "test_commits_come_back_in_order", "loaded NodeActorState"),
         (_Aliases, "test_what_was_saved_cannot_be_changed_from_outside", "added after saving"),
-        (_Truncates, "test_messages_of_a_megabyte_come_back", "loaded None"),
+        (_Truncates, "test_messages_of_ten_megabytes_come_back", "loaded None"),
         (
             _IgnoresTheSession,
             "test_one_actor_id_in_two_sessions_is_two_actors",
