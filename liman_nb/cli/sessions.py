@@ -244,9 +244,13 @@ async def _delete(session: str, store: str, agency: str, secure: bool, yes: bool
 
 
 def _ask(question: str, yes: bool) -> None:
-    """Ends the command unless the answer is yes; the standard output stays clean."""
-    if not yes:
-        typer.confirm(question, abort=True, err=True)
+    """Ends the command unless the answer is yes. The standard output stays clean."""
+    if yes:
+        return
+    say(f"{question} [y/N] ", end=False, err=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        say("nothing was deleted", err=True)
+        raise typer.Exit(1)
 
 
 @sessions_app.command(

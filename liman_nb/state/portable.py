@@ -171,7 +171,7 @@ def _read(lines: Iterable[str], check: Check) -> tuple[Header, list[AnyRow]]:
 def _header(text: str) -> Header:
     what = "a session that liman_nb exported begins with a line that says so"
     try:
-        known = from_json(text)
+        known = from_json(text.encode())
     except ValueError as error:
         raise UsageError(f"line 1 is no JSON ({error}); {what}") from error
     version = known.get("version") if isinstance(known, dict) else None
@@ -191,8 +191,9 @@ def _header(text: str) -> Header:
 
 def _row(text: str, number: int) -> AnyRow:
     try:
-        check_json(from_json(text), f"line {number}")  # no NaN, no depth that a storage refuses
-        return load_row(text.encode())
+        data = text.encode()
+        check_json(from_json(data), f"line {number}")  # no NaN, no depth that a storage refuses
+        return load_row(data)
     except ValidationError as error:
         raise UsageError(
             f"line {number} is no row of a session: {_reason(error)}; it was changed, or written "
