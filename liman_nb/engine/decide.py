@@ -14,7 +14,7 @@ from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.ids import call_via
 from liman_nb.engine.joins import Joins, considered
-from liman_nb.engine.tree import ENDED, Executor, Tree
+from liman_nb.engine.tree import Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.specs.graph import Graph
 from liman_nb.state.rows import (
@@ -80,7 +80,7 @@ def turn_row(
     Raises:
         EngineError: the last turn has not ended.
     """
-    if tree.turns and tree.status not in ENDED:
+    if tree.is_open:
         raise EngineError(f"session {tree.session_id!r}: turn {len(tree.turns)} has not ended")
     return TurnRow(
         kind="turn",

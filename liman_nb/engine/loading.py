@@ -54,6 +54,15 @@ def tree_of(root: str, rows: Sequence[AnyRow], session_id: str | None = None) ->
     return tree
 
 
+def ends_open(root: str, rows: Sequence[AnyRow]) -> bool:
+    """Whether the last turn of the session that rows make is open.
+
+    Raises:
+        StorageError: the rows do not fit each other.
+    """
+    return tree_of(root, rows).is_open
+
+
 async def _from_states(storage: StateStorage, root: str, session_id: str | None) -> Tree:
     top = await load_executor(storage, root)
     if top is None or top.session is None:

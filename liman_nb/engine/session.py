@@ -85,7 +85,7 @@ class Session:
     @property
     def is_open(self) -> bool:
         """Whether the last turn has not ended."""
-        return bool(self.tree.turns) and self.tree.status not in ENDED
+        return self.tree.is_open
 
     def read(self, make: Callable[[Tree, Collection[str]], T]) -> T:
         """Something made of the tree and of the ids of the executors that run at this moment.

@@ -241,3 +241,8 @@ class Tree:
     def status(self) -> Status:
         """The latest turn's status; ``idle`` before the first."""
         return self.executors[self.root].status if self.executors else "idle"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the latest turn has not ended: it runs, was cut off, or waits for a person."""
+        return bool(self.turns) and self.status not in ENDED

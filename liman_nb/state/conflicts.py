@@ -101,9 +101,9 @@ def passed_on(commit: Commit, holder: Holder | None) -> SessionConflict:
 def overtaken(commit: Commit) -> SessionConflict:
     """The error of a writer who came second."""
     return SessionConflict(
-        f"{_name(commit)}: another kernel or program wrote to it, or deleted it, since it was "
-        f"opened here (row {commit.first}); {_lost(commit)}. Open the session again to see what it "
-        f"is now, then repeat"
+        f"{_name(commit)}: another kernel or program wrote to it, or deleted it, or it expired, "
+        f"since it was opened here (row {commit.first}); {_lost(commit)}. Open the session again "
+        f"to see what it is now, then repeat"
     )
 
 

@@ -14,17 +14,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from liman_nb.errors import NotStorable, StorageError, UsageError
+from liman_nb.errors import NotStorable, SessionConflict, StorageError, UsageError
 from liman_nb.state.conflicts import overtaken
 from liman_nb.state.json_values import check_json
 from liman_nb.state.rows import AnyRow, TurnRow, dump_row, load_row
-from liman_nb.state.storage import (
-    Commit,
-    Projection,
-    Projector,
-    SessionInfo,
-    StateStorage,
-)
+from liman_nb.state.storable import check_storable
+from liman_nb.state.storage import Commit, Lease, Projection, Projector, StateStorage
 
 Tail = tuple[int, bytes]
 """A journal's length and its last row: it changes whenever the journal does."""
@@ -45,13 +40,15 @@ class JournalStorage(StateStorage):
     # ── what a subclass keeps ────────────────────────────────────────────────────────────────────
 
     @abstractmethod
-    async def _append(self, commit: Commit, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+    async def _append(
+        self, commit: Commit, rows: Sequence[bytes], turns: Sequence[TurnRow]
+    ) -> bool:
         """Adds a commit's rows to its journal, all or none.
 
         Args:
             commit: what is committed.
             rows: its rows as they are stored.
-            turn: the last turn that begins with them, which brings the list of sessions up.
+            turns: those of the rows that begin a turn, which bring the list of sessions up.
 
         Returns:
             ``False``, and nothing is stored, unless the journal has exactly `commit.first` rows.
@@ -61,8 +58,13 @@ class JournalStorage(StateStorage):
         """
 
     @abstractmethod
-    async def _read(self, root: str) -> list[bytes]:
-        """The rows of a journal, in order; empty for an unknown session."""
+    async def _read(self, root: str, *, is_use: bool) -> list[bytes]:
+        """The rows of a journal, in order; empty for an unknown session.
+
+        Args:
+            root: id of the session's root executor.
+            is_use: whether the session lives longer for it.
+        """
 
     @abstractmethod
     async def _tail(self, root: str) -> Tail:
@@ -80,6 +82,17 @@ class JournalStorage(StateStorage):
     async def _delete(self, root: str, executors: Sequence[str]) -> bool:
         """Deletes a journal, the session's line in the list, its actors, and these executors."""
 
+    @abstractmethod
+    async def _scrub(self, root: str) -> None:
+        """Leaves no byte of what was deleted in the store's files.
+
+        Args:
+            root: id of the root executor of the session that was deleted, for errors.
+
+        Raises:
+            StorageError: what is left, and where.
+        """
+
     # ── the journal ──────────────────────────────────────────────────────────────────────────────
 
     async def commit(self, commit: Commit) -> None:
@@ -88,12 +101,12 @@ class JournalStorage(StateStorage):
         Raises:
             SessionConflict: another process wrote to the session since it was opened here, or has
                 the lease by now.
-            NotStorable: a row that cannot be written as JSON.
+            NotStorable: a row that JSON would not give back equal; nothing was stored.
             StorageError: the storage cannot be written.
         """
         rows = [_dump(commit.first + i, row) for i, row in enumerate(commit.rows)]
-        turn = next((row for row in reversed(commit.rows) if isinstance(row, TurnRow)), None)
-        if not await self._append(commit, rows, turn):
+        turns = [row for row in commit.rows if isinstance(row, TurnRow)]
+        if not await self._append(commit, rows, turns):
             raise overtaken(commit)
 
     async def load_rows(self, root: str) -> list[AnyRow]:
@@ -102,19 +115,55 @@ class JournalStorage(StateStorage):
         Raises:
             StorageError: a row is damaged, or was written by a newer version.
         """
-        return [self._parse(root, i, data) for i, data in enumerate(await self._read(root))]
+        return self._parsed(root, await self._read(root, is_use=True))
 
-    async def delete_session(self, root: str) -> bool:
+    async def peek_rows(self, root: str) -> list[AnyRow]:
+        """Like `load_rows`, for who only looks: a session does not live longer for it."""
+        return self._parsed(root, await self._read(root, is_use=False))
+
+    async def delete_session(self, root: str, secure: bool = False) -> bool:
         """Deletes everything that is kept of a session, journal and states.
+
+        A session with a journal is deleted under its lease, so never in the middle of a turn.
 
         Args:
             root: id of the session's root executor.
+            secure: leave no byte of it in the store's files either. May take a while where the
+                store is large. When it fails, the same call may be made again.
 
         Returns:
             Whether there was anything.
+
+        Raises:
+            SessionConflict: a turn is under way in the session; nothing was deleted.
+            StorageError: the storage cannot be written; or with `secure`, what is left of the
+                deleted session, and where.
         """
         self._latest = None
-        return await self._delete(root, await self._saved_executors(root))
+        lease = await self._lease_to_delete(root)
+        try:
+            found = await self._delete(root, await self._saved_executors(root))
+        finally:
+            await lease.release()
+        if secure:
+            await self._scrub(root)
+        return found
+
+    async def _lease_to_delete(self, root: str) -> Lease:
+        """The session's lease; one of nobody where there is no journal, or no lease to be had.
+
+        So what is damaged, or lies on a full disk, can still be deleted.
+        """
+        try:
+            rows, _ = await self._tail(root)
+            return await self.lease(root, root) if rows else Lease()
+        except SessionConflict as error:
+            raise SessionConflict(f"nothing was deleted: {error}") from error
+        except StorageError:
+            return Lease()
+
+    def _parsed(self, root: str, rows: Sequence[bytes]) -> list[AnyRow]:
+        return [self._parse(root, number, data) for number, data in enumerate(rows)]
 
     def _parse(self, root: str, number: int, data: bytes) -> AnyRow:
         try:
@@ -195,7 +244,10 @@ class JournalStorage(StateStorage):
             )
 
     async def _projection(self, root: str) -> Projection | None:
-        """A session's journal as states; ``None`` without a journal. The latest one is kept."""
+        """A session's journal as states; ``None`` without a journal. The latest one is kept.
+
+        No session lives longer for it, since a search goes through all of them.
+        """
         tail = await self._tail(root)
         if not tail[0]:
             return None
@@ -206,7 +258,7 @@ class JournalStorage(StateStorage):
                 f"session {root} in {self!r} is kept as a journal: make an Agent with this storage "
                 "first, then it can be read as states"
             )
-        projection = self._project(root, await self.load_rows(root))
+        projection = self._project(root, await self.peek_rows(root))
         self._latest = (root, tail, projection)
         return projection
 
@@ -242,29 +294,8 @@ class JournalStorage(StateStorage):
         return list(found)
 
 
-def session_after(known: SessionInfo | None, root: str, turn: TurnRow) -> SessionInfo:
-    """A session's line in the list after a turn began.
-
-    Args:
-        known: the line before; ``None`` for a new session.
-        root: id of the session's root executor.
-        turn: the turn's row.
-    """
-    return SessionInfo(
-        root=root,
-        session_id=turn.session_id,
-        created_at=known.created_at if known else turn.at,
-        used_at=turn.at,
-        turns=turn.turn,
-    )
-
-
-def last_used_first(sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """Sessions in the order in which a storage lists them."""
-    return sorted(sessions, key=lambda session: (session.used_at, session.root), reverse=True)
-
-
 def _dump(number: int, row: AnyRow) -> bytes:
+    check_storable(row, f"row {number}")
     try:
         return dump_row(row)
     except PydanticSerializationError as error:

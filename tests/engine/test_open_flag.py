@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from liman_nb import Agent, InMemoryStateStorage, call
+from liman_nb import Agent, DiskCacheStateStorage, InMemoryStateStorage, call
 from liman_nb.engine.loading import tree_of
 from liman_nb.engine.tree import ENDED
 from liman_nb.errors import TurnFailed
@@ -110,3 +110,22 @@ async def test_a_commit_says_what_its_rows_add_up_to(specs, replies):
     }
     assert storage.said[1] is True
     assert storage.said[len(rows)] is False
+
+
+async def test_a_turn_that_waits_for_a_person_does_not_expire(tmp_path):
+    """It is answered long after an ended turn would have expired; then its time begins."""
+    now = [1e9]
+    times = {"session_ttl": 100, "clock": lambda: now[0]}
+    person = "{kind: HumanNode, name: person, question: Well?}"
+    for storage in (InMemoryStateStorage(**times), DiskCacheStateStorage(tmp_path, **times)):
+        asked = await Agent(person, state_storage=storage, session_id="s").step("hi")
+        assert asked.status == "suspended"
+        now[0] += 1e6
+        assert await storage.prune() == []
+        result = await Agent(person, state_storage=storage, session_id="s").resume("fine")
+        assert (result.status, result.output) == ("completed", "fine")
+        now[0] += 99
+        assert await storage.prune() == []
+        now[0] += 1
+        assert await storage.prune() == [str(result.execution_id)]
+        await storage.close()

@@ -65,7 +65,9 @@ async def test_the_numbers_of_leases_rise(redis_server):
         lease = await _lease(storage, story)
         await _pause(lease)
         await _over(redis_server, story)
-        numbers += [lease.number, (await _lease(other, story)).number]
+        lease, earlier = await _lease(other, story), lease
+        numbers += [earlier.number, lease.number]
+        await lease.release()
         await storage.delete_session(str(story.root))
         numbers.append((await _lease(storage, story)).number)
     assert numbers == sorted(set(numbers))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from liman_nb.state.disk.storage import DiskCacheStateStorage
 from liman_nb.state.memory import InMemoryStateStorage
+from liman_nb.state.rows import TurnRow
 from liman_nb.state.storage import Lease, StateStorage
 from liman_nb.testing import StorageContract
 
@@ -83,6 +86,16 @@ class TestInMemory(StorageContract):
         """Empty."""
         return InMemoryStateStorage()
 
+    async def expiring(self, session_ttl, clock):
+        """Empty."""
+        return InMemoryStateStorage(session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """Journals, lines and states."""
+        kept = {**storage._states, **storage._journals}
+        lines = {("line", key): line.model_dump_json() for key, line in storage._sessions.items()}
+        return {repr(key): repr(value).encode() for key, value in {**kept, **lines}.items()}
+
 
 class TestDiskCache(StorageContract):
     @pytest.fixture(autouse=True)
@@ -96,6 +109,21 @@ class TestDiskCache(StorageContract):
     async def reopened(self, storage):
         """A directory of the test's."""
         return DiskCacheStateStorage(self.directory)
+
+    async def expiring(self, session_ttl, clock):
+        """A directory of the test's."""
+        return DiskCacheStateStorage(self.directory, session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """The rows of the database."""
+        if not self.directory.exists():
+            return {}
+        with closing(sqlite3.connect(self.directory / "cache.db")) as connection:
+            return dict(connection.execute("SELECT hex(key), value FROM Cache"))
+
+    async def files(self, storage):
+        """Of the directory."""
+        return b"".join(path.read_bytes() for path in self.directory.iterdir())
 
 
 class TestFourMethods(StorageContract):
@@ -121,6 +149,14 @@ class TestWrappedInMemory(StorageContract):
 
 
 class TestWrappedDiskCache(TestDiskCache):
+    async def expiring(self, session_ttl, clock):
+        """A wrapped storage has no time-to-live."""
+        return
+
+    async def kept(self, storage):
+        """It deletes nothing."""
+        return
+
     async def storage(self):
         """Around one on the test's directory."""
         return _WrappingStorage(DiskCacheStateStorage(self.directory))
@@ -163,10 +199,10 @@ class _IgnoresTheSession(_FourMethodStorage):
 
 
 class _TwoWriters(InMemoryStateStorage):
-    async def _append(self, commit, rows, turn):
+    async def _append(self, commit, rows, turns):
         length = (await self._tail(commit.root))[0]
         fitting = replace(commit, first=min(commit.first, length))
-        return await super()._append(fitting, rows, turn)
+        return await super()._append(fitting, rows, turns)
 
 
 class _ExcludesNobody(InMemoryStateStorage):
@@ -186,12 +222,70 @@ class _FencesNobody(InMemoryStateStorage):
         await super().commit(replace(commit, lease=None))
 
 
+class _DeletesAtAnyTime(InMemoryStateStorage):
+    async def _lease_to_delete(self, root):
+        return Lease()
+
+
+class _LeasesWhatExpired(InMemoryStateStorage):
+    async def lease(self, root, session_id):
+        lease = await super().lease(root, session_id)
+        lease.rows = len(self._journals.get(root, ()))
+        return lease
+
+
+class _Converts(_FourMethodStorage):
+    async def commit(self, commit):
+        for row in commit.rows:
+            self.kept[commit.root] = json.loads(json.dumps({"input": row.input}, default=str))
+
+    async def load_rows(self, root):
+        kept = self.kept.get(root)
+        return [] if kept is None else [TurnRow.model_construct(kind="turn", **kept)]
+
+
+class _LeavesKeys(InMemoryStateStorage):
+    async def _delete(self, root, executors):
+        line = self._sessions.get(root)
+        found = await super()._delete(root, executors)
+        if line is not None:
+            self._sessions[root] = line
+        return found
+
+
+class _NeverExpires(InMemoryStateStorage):
+    def _expired(self, root):
+        return False
+
+
+class _ExpiresOpenTurns(InMemoryStateStorage):
+    def _expired(self, root):
+        line = self._sessions.get(root)
+        return line is not None and self._lifetime.is_over(line.expires_at)
+
+
+class _NeverPutsOff(InMemoryStateStorage):
+    def _put_off(self, root):
+        pass
+
+
+class _LeavesFiles(DiskCacheStateStorage):
+    async def _scrub(self, root):
+        pass
+
+
 @pytest.mark.parametrize(
     ("broken", "test", "message"),
     [
+        (_Converts, "test_what_json_would_change_is_refused_or_kept", "saved .*, loaded "),
+        (_LeavesKeys, "test_a_deleted_session_leaves_no_key", "saved "),
+        (_NeverExpires, "test_an_unused_session_expires", "rows of it are left"),
+        (_ExpiresOpenTurns, "test_an_open_turn_does_not_expire", "loaded "),
+        (_NeverPutsOff, "test_use_puts_the_end_off", "loaded "),
+        (_LeavesFiles, "test_a_secure_deletion_leaves_no_byte", "bytes of it are left"),
         (_Forgets, "test_commits_come_back_in_order", "loaded NodeActorState"),
         (_Aliases, "test_what_was_saved_cannot_be_changed_from_outside", "added after saving"),
-        (_Truncates, "test_messages_of_a_megabyte_come_back", "loaded None"),
+        (_Truncates, "test_messages_of_ten_megabytes_come_back", "loaded None"),
         (
             _IgnoresTheSession,
             "test_one_actor_id_in_two_sessions_is_two_actors",
@@ -204,15 +298,27 @@ class _FencesNobody(InMemoryStateStorage):
         ),
         (_Miscounts, "test_a_lease_says_how_long_the_journal_is", "the lease says 0"),
         (_FencesNobody, "test_a_commit_under_an_earlier_lease_is_refused", "was stored although"),
+        (
+            _DeletesAtAnyTime,
+            "test_a_session_is_not_deleted_under_a_lease_of_another",
+            "was deleted during a turn",
+        ),
+        (_LeasesWhatExpired, "test_a_lease_is_a_use", "saved 0, loaded 2"),
         (_TwoWriters, "test_a_second_writer_is_refused", r"row \d was stored although"),
     ],
 )
-def test_the_suite_finds_a_broken_storage(broken, test, message):
+def test_the_suite_finds_a_broken_storage(broken, test, message, tmp_path):
     """Each fault makes the test that is about it fail with a sentence."""
+    kind = TestDiskCache if issubclass(broken, DiskCacheStateStorage) else TestInMemory
 
-    class Contract(StorageContract):
+    class Contract(kind):
+        directory = tmp_path
+
         async def storage(self):
-            return broken()
+            return broken(tmp_path) if kind is TestDiskCache else broken()
+
+        async def expiring(self, session_ttl, clock):
+            return broken(session_ttl=session_ttl, clock=clock)
 
     with pytest.raises(AssertionError, match=message):
         getattr(Contract(), test)()

@@ -3,9 +3,12 @@
 Keys are bytes: a letter for what the row is, then ids of 16 bytes each.
 
     r · root · number   a row of a journal; the number, four bytes, makes keys sort by it
-    s · root            the session's line in the list of sessions
+    s · root            the session's line in the list of sessions, with the time it expires at
     a · root · actor    a state saved with save_actor_state
     x · executor        a state saved with save_executor_state
+
+Whether a session's last turn is open stands in its journal's last row, whose tag is ``ended`` if
+not: so it is stored with every commit, and costs none a second row.
 
 diskcache's own calls read row by row and wait for locks on the calling thread, so the statements
 are ours. What a row may look like is still decided by diskcache's disk (`inline.py`).
@@ -24,21 +27,24 @@ from pydantic import ValidationError
 
 from liman_nb.errors import StorageError
 from liman_nb.state.disk.connections import transaction
-from liman_nb.state.journal import Tail, session_after
+from liman_nb.state.journal import Tail
+from liman_nb.state.lifetime import Lifetime
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import SessionInfo
+from liman_nb.state.session_line import SessionLine, session_after
+from liman_nb.state.storage import Commit, SessionInfo
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened
     from liman_nb.state.disk.inline import InlineDisk
 
 _ROW, _SESSION, _ACTOR, _EXECUTOR = b"r", b"s", b"a", b"x"
+_ENDED = "ended"
 
 _ADD_FIRST = """
-INSERT INTO Cache (key, raw, store_time, mode, value) VALUES (?, 1, ?, 1, ?)
+INSERT INTO Cache (key, raw, store_time, tag, mode, value) VALUES (?, 1, ?, ?, 1, ?)
 ON CONFLICT (key, raw) DO NOTHING"""
 
 _ADD_NEXT = """
-INSERT INTO Cache (key, raw, store_time, mode, value) SELECT ?, 1, ?, 1, ?
+INSERT INTO Cache (key, raw, store_time, tag, mode, value) SELECT ?, 1, ?, ?, 1, ?
 WHERE EXISTS (SELECT 1 FROM Cache WHERE key = ? AND raw = 1)
 ON CONFLICT (key, raw) DO NOTHING"""
 
@@ -51,6 +57,7 @@ _COLUMNS = "SELECT key, raw, mode, filename, value FROM Cache"
 _ONE = f"{_COLUMNS} WHERE key = ?"
 _RANGE = f"{_COLUMNS} WHERE key >= ? AND key <= ? ORDER BY key, raw"
 _LAST = f"{_COLUMNS} WHERE key >= ? AND key <= ? ORDER BY key DESC, raw LIMIT 1"
+_LAST_TAG = "SELECT tag FROM Cache WHERE key >= ? AND key <= ? ORDER BY key DESC, raw LIMIT 1"
 _LAST_KEY = "SELECT key, raw FROM Cache WHERE key >= ? AND key <= ? ORDER BY key DESC, raw LIMIT 1"
 _DELETE = "DELETE FROM Cache WHERE key >= ? AND key <= ?"
 
@@ -77,48 +84,68 @@ class Table:
     Args:
         connection: in autocommit.
         disk: decides what a row may look like.
+        lifetime: how long unused sessions are kept.
     """
 
-    def __init__(self, connection: sqlite3.Connection, disk: InlineDisk) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, disk: InlineDisk, lifetime: Lifetime
+    ) -> None:
         self._connection, self._execute, self._disk = connection, connection.execute, disk
+        self._lifetime = lifetime
 
-    def append(self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
-        """Adds rows to a journal, all or none; ``False`` unless it has exactly `first` rows."""
+    def append(self, commit: Commit, rows: Sequence[bytes], turns: Sequence[TurnRow]) -> bool:
+        """Adds a commit's rows to its journal, all or none; see :meth:`JournalStorage._append`."""
+        root, tag = commit.root, None if commit.open else _ENDED
         prefix = _ROW + short_id(root)
-        if turn is None and len(rows) == 1:
-            return self._add(prefix, first, rows[0])
+        if not turns and len(rows) == 1 and self._lifetime.seconds is None:
+            return self._add(prefix, commit.first, rows[0], tag)
         try:
             with transaction(self._connection):
-                for number, row in enumerate(rows, first):
-                    if not self._add(prefix, number, row):
+                line = self._line(root)
+                if self._is_over(root, line):
+                    self._drop(root)
+                    line = None
+                for number, row in enumerate(rows, commit.first):
+                    if not self._add(prefix, number, row, tag):
                         raise _TakenError
-                if turn is not None:
-                    self._put_session(root, turn)
+                if turns:
+                    self._put_line(session_after(line, root, turns, self._lifetime.expires_at()))
+                else:
+                    self._put_off(line)
         except _TakenError:
             return False
         return True
 
-    def read(self, root: str) -> list[bytes]:
-        """The rows of a journal, in order, none missing."""
-        prefix = _ROW + short_id(root)
-        values = []
-        for number, (key, value) in enumerate(self._rows(_RANGE, _bounds(prefix))):
-            if key != prefix + number.to_bytes(4, "big"):
-                raise StorageError(
-                    f"row {number} of session {root} is missing: the store is damaged"
-                )
-            values.append(value)
-        return values
+    def read(self, root: str, *, is_use: bool) -> list[bytes]:
+        """The rows of a journal, in order, none missing.
+
+        Args:
+            root: id of the session's root executor.
+            is_use: whether the session lives longer for it.
+        """
+        line = self._line(root)
+        if self._is_over(root, line):
+            return []
+        rows = self._journal(root)
+        if is_use:
+            self._use(root, line)
+        return rows
 
     def tail(self, root: str) -> Tail:
         """A journal's length and its last row."""
+        if self._is_over(root, self._line(root)):
+            return 0, b""
         prefix = _ROW + short_id(root)
         for key, value in self._rows(_LAST, _bounds(prefix)):
             return int.from_bytes(key[len(prefix) :], "big") + 1, value
         return 0, b""
 
-    def length(self, root: str) -> int:
-        """How many rows a journal has."""
+    def used(self, root: str) -> int:
+        """How many rows a journal has; the session lives longer for it."""
+        line = self._line(root)
+        if self._is_over(root, line):
+            return 0
+        self._use(root, line)
         prefix = _ROW + short_id(root)
         for key, raw in self._execute(_LAST_KEY, _bounds(prefix)).fetchall():
             return int.from_bytes(self._disk.get(key, raw)[len(prefix) :], "big") + 1
@@ -126,7 +153,15 @@ class Table:
 
     def sessions(self) -> list[SessionInfo]:
         """The lines of the list of sessions."""
-        return [_session(value) for _, value in self._rows(_RANGE, _bounds(_SESSION))]
+        return [line.info() for line in self._lines() if not self._is_over(line.root, line)]
+
+    def prune(self) -> list[str]:
+        """Deletes the sessions that expired; the ids of their root executors."""
+        with transaction(self._connection):
+            expired = [line.root for line in self._lines() if self._is_over(line.root, line)]
+            for root in expired:
+                self._drop(root)
+        return expired
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keeps a value, in the place of an older one."""
@@ -145,20 +180,69 @@ class Table:
             counts = [self._execute(_DELETE, _bounds(prefix)).rowcount for prefix in prefixes]
         return any(counts)
 
-    def _add(self, prefix: bytes, number: int, row: bytes) -> bool:
+    def _add(self, prefix: bytes, number: int, row: bytes, tag: str | None) -> bool:
         key = prefix + number.to_bytes(4, "big")
         if number == 0:
-            cursor = self._execute(_ADD_FIRST, (key, time.time(), row))
+            cursor = self._execute(_ADD_FIRST, (key, time.time(), tag, row))
         else:
             before = prefix + (number - 1).to_bytes(4, "big")
-            cursor = self._execute(_ADD_NEXT, (key, time.time(), row, before))
+            cursor = self._execute(_ADD_NEXT, (key, time.time(), tag, row, before))
         return cursor.rowcount == 1
 
-    def _put_session(self, root: str, turn: TurnRow) -> None:
-        key = _SESSION + short_id(root)
-        known = self.get(key)
-        session = session_after(_session(known) if known else None, root, turn)
-        self.put(key, session.model_dump_json().encode())
+    def _journal(self, root: str) -> list[bytes]:
+        prefix = _ROW + short_id(root)
+        values = []
+        for number, (key, value) in enumerate(self._rows(_RANGE, _bounds(prefix))):
+            if key != prefix + number.to_bytes(4, "big"):
+                raise StorageError(
+                    f"row {number} of session {root} is missing: the store is damaged"
+                )
+            values.append(value)
+        return values
+
+    # ── the lines of the list, and the time-to-live ──────────────────────────────────────────────
+
+    def _line(self, root: str) -> SessionLine | None:
+        data = self.get(_SESSION + short_id(root))
+        return None if data is None else _line_of(data)
+
+    def _lines(self) -> list[SessionLine]:
+        return [_line_of(value) for _, value in self._rows(_RANGE, _bounds(_SESSION))]
+
+    def _put_line(self, line: SessionLine) -> None:
+        self.put(_SESSION + short_id(line.root), line.model_dump_json().encode())
+
+    def _use(self, root: str, line: SessionLine | None) -> None:
+        """Puts the end of a session off that was looked up, if it is to be.
+
+        An open one gets no time here: its turn's last commit may be that of a storage that keeps
+        sessions, which would not put it off.
+        """
+        if line is not None and self._lifetime.is_to_be_put_off(line.expires_at):
+            with transaction(self._connection):
+                if self._lifetime.seconds is None or self._has_ended(root):
+                    self._put_off(self._line(root))  # as it is now
+
+    def _put_off(self, line: SessionLine | None) -> None:
+        if line is not None and self._lifetime.is_to_be_put_off(line.expires_at):
+            till = self._lifetime.expires_at()
+            self._put_line(line.model_copy(update={"expires_at": till}))
+
+    def _is_over(self, root: str, line: SessionLine | None) -> bool:
+        """Whether a session expired. Its last row is looked at only when its time has come."""
+        if line is None or not self._lifetime.is_over(line.expires_at):
+            return False
+        return self._has_ended(root)
+
+    def _has_ended(self, root: str) -> bool:
+        """Whether a session's last turn has."""
+        tags = self._execute(_LAST_TAG, _bounds(_ROW + short_id(root))).fetchall()
+        return tags == [(_ENDED,)]
+
+    def _drop(self, root: str) -> None:
+        """Deletes a journal and its line."""
+        for kind in (_ROW, _SESSION):
+            self._execute(_DELETE, _bounds(kind + short_id(root)))
 
     def _rows(self, statement: str, keys: tuple[bytes, ...]) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values of the rows that a statement finds, each one checked."""
@@ -175,8 +259,8 @@ def _bounds(prefix: bytes) -> tuple[bytes, bytes]:
     return prefix, prefix + b"\xff" * 33
 
 
-def _session(data: bytes) -> SessionInfo:
+def _line_of(data: bytes) -> SessionLine:
     try:
-        return SessionInfo.model_validate_json(data)
+        return SessionLine.model_validate_json(data)
     except ValidationError as error:
         raise StorageError("the list of sessions cannot be read: the store is damaged") from error

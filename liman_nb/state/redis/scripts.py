@@ -77,6 +77,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 _KEEP = f"""{_CLOCK}
 local function keep(open, life)
+  if life < 0 then return end
   if open > 0 or life == 0 then
     redis.call('PERSIST', rows)
     redis.call('PERSIST', session)
@@ -92,8 +93,8 @@ COMMIT = Script(
     f"""{_LOOK}{_KEEP}
 local first, again, life = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3])
 local opened, fence, lease_life = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local session_id, at, turn = ARGV[7], ARGV[8], ARGV[9]
-local before_rows = 9
+local session_id, began, at, turn = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local before_rows = 10
 local latest = tonumber(redis.call('HGET', session, 'fence'))
 
 local function is_stored()
@@ -119,7 +120,7 @@ redis.call('HSET', session, 'open', opened, 'longest', longest)
 if fence > 0 and latest then redis.call('HSET', session, 'until', now + lease_life) end
 if turn ~= '' then
   redis.call('HSET', session, 'session_id', session_id, 'used_at', at, 'turns', turn)
-  redis.call('HSETNX', session, 'created_at', at)
+  redis.call('HSETNX', session, 'created_at', began)
 end
 keep(opened, life)
 return {{{STORED}}}
@@ -132,8 +133,8 @@ Replies with how it ended; when the lease is another's, with the holder, too.
 Arguments: first; 1 if this call may have been carried out before, when the connection broke, so
 that its own rows are no conflict; milliseconds until the session expires, 0 for never; 1 if the
 session's last turn is open now; the number of the writer's lease, 0 for none, and its life in
-milliseconds; session id, time and number of a turn that begins, the last one empty if none does;
-the rows.
+milliseconds; session id, time of the first turn that begins, time and number of the last one, which
+is empty if none does; the rows.
 """
 
 _LEASE = f"""{_LOOK}{_KEEP}
@@ -219,7 +220,7 @@ return page
 """A journal's length and a page of its rows; what is read is kept as long again.
 
 Arguments: number of the first row; bytes that a page may hold, not counting a last row that is
-longer than what was left; milliseconds as for a commit.
+longer than what was left; milliseconds as for a commit, below 0 to leave the time as it is.
 """
 
 TAIL = Script(
