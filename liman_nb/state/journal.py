@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from liman_nb.errors import NotStorable, SessionConflict, StorageError, UsageError
 from liman_nb.state.json_values import check_json
 from liman_nb.state.rows import AnyRow, TurnRow, dump_row, load_row
+from liman_nb.state.storable import check_storable
 from liman_nb.state.storage import (
     Commit,
     Projection,
@@ -45,17 +46,28 @@ class JournalStorage(StateStorage):
 
     @abstractmethod
     async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
+        self, root: str, first: int, rows: Sequence[bytes], turns: Sequence[TurnRow]
     ) -> bool:
-        """Adds rows to a journal, all or none, and with `turn` brings the list of sessions up.
+        """Adds rows to a journal, all or none, and with `turns` brings the list of sessions up.
+
+        Args:
+            root: id of the session's root executor.
+            first: number of the first row.
+            rows: as they are stored.
+            turns: those of the rows that begin a turn.
 
         Returns:
             ``False``, and nothing is stored, unless the journal has exactly `first` rows.
         """
 
     @abstractmethod
-    async def _read(self, root: str) -> list[bytes]:
-        """The rows of a journal, in order; empty for an unknown session."""
+    async def _read(self, root: str, *, is_use: bool) -> list[bytes]:
+        """The rows of a journal, in order; empty for an unknown session.
+
+        Args:
+            root: id of the session's root executor.
+            is_use: whether the session lives longer for it.
+        """
 
     @abstractmethod
     async def _tail(self, root: str) -> Tail:
@@ -73,6 +85,17 @@ class JournalStorage(StateStorage):
     async def _delete(self, root: str, executors: Sequence[str]) -> bool:
         """Deletes a journal, the session's line in the list, its actors, and these executors."""
 
+    @abstractmethod
+    async def _scrub(self, root: str) -> None:
+        """Leaves no byte of what was deleted in the store's files.
+
+        Args:
+            root: id of the root executor of the session that was deleted, for errors.
+
+        Raises:
+            StorageError: what is left, and where.
+        """
+
     # ── the journal ──────────────────────────────────────────────────────────────────────────────
 
     async def commit(self, commit: Commit) -> None:
@@ -80,12 +103,12 @@ class JournalStorage(StateStorage):
 
         Raises:
             SessionConflict: another process wrote to the session since it was opened here.
-            NotStorable: a row that cannot be written as JSON.
+            NotStorable: a row that JSON would not give back equal; nothing was stored.
             StorageError: the storage cannot be written.
         """
         rows = [_dump(commit.first + i, row) for i, row in enumerate(commit.rows)]
-        turn = next((row for row in reversed(commit.rows) if isinstance(row, TurnRow)), None)
-        if not await self._append(commit.root, commit.first, rows, turn):
+        turns = [row for row in commit.rows if isinstance(row, TurnRow)]
+        if not await self._append(commit.root, commit.first, rows, turns):
             raise SessionConflict(_conflict(commit))
 
     async def load_rows(self, root: str) -> list[AnyRow]:
@@ -94,19 +117,35 @@ class JournalStorage(StateStorage):
         Raises:
             StorageError: a row is damaged, or was written by a newer version.
         """
-        return [self._parse(root, i, data) for i, data in enumerate(await self._read(root))]
+        return self._parsed(root, await self._read(root, is_use=True))
 
-    async def delete_session(self, root: str) -> bool:
+    async def peek_rows(self, root: str) -> list[AnyRow]:
+        """Like `load_rows`, for who only looks: a session does not live longer for it."""
+        return self._parsed(root, await self._read(root, is_use=False))
+
+    async def delete_session(self, root: str, secure: bool = False) -> bool:
         """Deletes everything that is kept of a session, journal and states.
 
         Args:
             root: id of the session's root executor.
+            secure: leave no byte of it in the store's files either. May take a while where the
+                store is large. When it fails, the same call may be made again.
 
         Returns:
             Whether there was anything.
+
+        Raises:
+            StorageError: the storage cannot be written; or with `secure`, what is left of the
+                deleted session, and where.
         """
         self._latest = None
-        return await self._delete(root, await self._saved_executors(root))
+        found = await self._delete(root, await self._saved_executors(root))
+        if secure:
+            await self._scrub(root)
+        return found
+
+    def _parsed(self, root: str, rows: Sequence[bytes]) -> list[AnyRow]:
+        return [self._parse(root, number, data) for number, data in enumerate(rows)]
 
     def _parse(self, root: str, number: int, data: bytes) -> AnyRow:
         try:
@@ -234,20 +273,39 @@ class JournalStorage(StateStorage):
         return list(found)
 
 
-def session_after(known: SessionInfo | None, root: str, turn: TurnRow) -> SessionInfo:
-    """A session's line in the list after a turn began.
+class SessionLine(SessionInfo):
+    """A session's line in the list, as a storage keeps it that keeps the time itself.
+
+    Attributes:
+        expires_at: when the session expires, seconds since 1970; ``None`` for never. It never does
+            while a turn is open.
+    """
+
+    expires_at: float | None = None
+
+    def info(self) -> SessionInfo:
+        """What the list shows of it."""
+        return SessionInfo.model_validate(self.model_dump(exclude={"expires_at"}))
+
+
+def session_after(
+    known: SessionInfo | None, root: str, turns: Sequence[TurnRow], expires_at: float | None
+) -> SessionLine:
+    """A session's line in the list after turns began.
 
     Args:
         known: the line before; ``None`` for a new session.
         root: id of the session's root executor.
-        turn: the turn's row.
+        turns: the turns' rows; at least one.
+        expires_at: see :class:`SessionLine`.
     """
-    return SessionInfo(
+    return SessionLine(
         root=root,
-        session_id=turn.session_id,
-        created_at=known.created_at if known else turn.at,
-        used_at=turn.at,
-        turns=turn.turn,
+        session_id=turns[-1].session_id,
+        created_at=known.created_at if known else turns[0].at,
+        used_at=turns[-1].at,
+        turns=turns[-1].turn,
+        expires_at=expires_at,
     )
 
 
@@ -257,6 +315,7 @@ def last_used_first(sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
 
 
 def _dump(number: int, row: AnyRow) -> bytes:
+    check_storable(row, f"row {number}")
     try:
         return dump_row(row)
     except PydanticSerializationError as error:
@@ -294,6 +353,7 @@ def _conflict(commit: Commit) -> str:
         else "the input of this turn is stored, the result of the node run is not"
     )
     return (
-        f"{name}: another kernel or program wrote to it, or deleted it, since it was opened here "
-        f"(row {commit.first}); {lost}. Open the session again to see what it is now, then repeat"
+        f"{name}: another kernel or program wrote to it, or deleted it, or it expired, since it "
+        f"was opened here (row {commit.first}); {lost}. Open the session again to see what it is "
+        "now, then repeat"
     )

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from liman_nb.errors import StorageError, UsageError
 from liman_nb.state.rows import AnyRow
 from liman_nb.state.states import ExecutorState, NodeActorState
+from liman_nb.state.storable import check_storable
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -139,6 +140,9 @@ class StateStorage(ABC):
         that their runs changed; then the other executors; the executor that ran last. An actor
         ahead of its executor is how an opening finds that the saving was cut off. What is missing
         then is saved with the next commit. A cancelled turn's root comes before all of them.
+
+        Raises:
+            NotStorable: a value that JSON would not give back equal. States may be saved already.
         """
         touched = commit.touched()
         for state in filter(None, (touched.first, *touched.new_executors)):
@@ -159,6 +163,10 @@ class StateStorage(ABC):
         """
         return None
 
+    async def peek_rows(self, root: str) -> list[AnyRow] | None:
+        """Like `load_rows`, for who only looks: a session does not live longer for it."""
+        return await self.load_rows(root)
+
     def attach(self, project: Projector) -> None:  # noqa: B027  # nothing to do by default
         """Called by an agent that uses this storage.
 
@@ -174,19 +182,33 @@ class StateStorage(ABC):
         """
         raise self._lacks("list_sessions", "list its sessions")
 
-    async def delete_session(self, root: str) -> bool:
+    async def delete_session(self, root: str, secure: bool = False) -> bool:  # noqa: ARG002  # for overriding
         """Deletes everything that is kept of a session.
 
         Args:
             root: id of the session's root executor.
+            secure: leave no byte of it in the store's files. See `delete_from` for classes that
+                do not know this argument.
 
         Returns:
             Whether there was anything.
 
         Raises:
             UsageError: the storage does not implement it.
+            StorageError: with `secure`, what is left of the deleted session, and where.
         """
         raise self._lacks("delete_session", f"delete session {root}")
+
+    async def prune(self) -> list[str]:
+        """Deletes the sessions whose time-to-live is over.
+
+        Returns:
+            Ids of their root executors.
+
+        Raises:
+            UsageError: the storage does not implement it.
+        """
+        raise self._lacks("prune", "delete what expired")
 
     async def close(self) -> None:  # noqa: B027  # nothing to do by default
         """Gives back connections and files. A later call may open them again."""
@@ -219,6 +241,34 @@ async def load_actor(storage: StateStorage, root: str, actor_id: str) -> NodeAct
     return _parse(NodeActorState, data, storage, f"actor {actor_id} of session {root}")
 
 
+async def delete_from(storage: StateStorage, root: str, *, secure: bool = False) -> bool:
+    """Deletes a session from any storage; securely only from one that knows what that is.
+
+    Args:
+        storage: where it is kept.
+        root: id of its root executor.
+        secure: as for :meth:`StateStorage.delete_session`.
+
+    Returns:
+        Whether there was anything.
+
+    Raises:
+        UsageError: the storage cannot delete, or not securely; then nothing was deleted.
+        StorageError: as for :meth:`StateStorage.delete_session`.
+    """
+    if not secure:
+        return bool(await settled(storage.delete_session(root)))
+    try:
+        inspect.signature(storage.delete_session).bind(root, secure=True)
+    except TypeError:
+        name = type(storage).__name__
+        raise UsageError(
+            f"{name} cannot delete securely: its delete_session() takes no secure=; nothing was "
+            "deleted"
+        ) from None
+    return bool(await settled(storage.delete_session(root, secure=True)))
+
+
 async def settled(value: Any) -> Any:
     """The value of a user's method, which may be a coroutine or a plain function."""
     if inspect.isawaitable(value):
@@ -227,6 +277,7 @@ async def settled(value: Any) -> Any:
 
 
 def _dump(state: ExecutorState | NodeActorState) -> dict[str, Any]:
+    check_storable(state, "state")
     return state.model_dump(mode="json")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from liman_nb.state.rows import AnyRow, RunRow, TurnRow
@@ -28,7 +29,7 @@ class Story:
 
     Attributes:
         session_id: the session's text id.
-        text: what the person says, and the model repeats.
+        text: what the person says, and the model repeats; any value, if only it is begun.
         root: id of the session; a new one for every story.
         rows: what was told so far.
         messages: what the node remembers of it.
@@ -36,10 +37,10 @@ class Story:
     """
 
     session_id: str = "alice"
-    text: str = "hello"
+    text: Any = "hello"
     root: UUID = field(default_factory=uuid4)
     rows: list[AnyRow] = field(default_factory=list)
-    messages: list[dict[str, str]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     turns: list[TurnState] = field(default_factory=list)
 
     @property
@@ -48,7 +49,7 @@ class Story:
         return uuid5(self.root, _NODE)
 
     def tell(self, turns: int) -> Iterator[Commit]:
-        """The commits of some more turns."""
+        """The commits of some more turns. States are made as they are when a commit is stored."""
         for _ in range(turns):
             yield self._begin()
             yield self._answer()
@@ -67,9 +68,7 @@ class Story:
         )
         self.turns.append(TurnState(number=number, executor_id=executor_id))
         commit = self._commit(row)
-        executor = self.executor(ExecutorStatus.IDLE)
-        touched = Touched(new_executors=(executor,), last=self.root_executor(ExecutorStatus.IDLE))
-        return Commit(*commit, lambda: touched)
+        return Commit(*commit, self._begun)
 
     def _answer(self) -> Commit:
         row = RunRow(
@@ -80,15 +79,20 @@ class Story:
         )
         self.messages.append({"role": "user", "content": self.text})
         self.messages.append({"role": "assistant", "content": self.text})
-        commit = self._commit(row)
-        executor = self.executor(ExecutorStatus.COMPLETED)
-        root = self.root_executor(ExecutorStatus.COMPLETED)
-        touched = Touched(actors=(self.actor(executor, root),), executors=(root,), last=executor)
-        return Commit(*commit, lambda: touched)
+        return Commit(*self._commit(row), self._answered)
 
     def _commit(self, row: AnyRow) -> tuple[str, int, tuple[AnyRow, ...]]:
         self.rows.append(row)
         return str(self.root), len(self.rows) - 1, (row,)
+
+    def _begun(self) -> Touched:
+        executor = self.executor(ExecutorStatus.IDLE)
+        return Touched(new_executors=(executor,), last=self.root_executor(ExecutorStatus.IDLE))
+
+    def _answered(self) -> Touched:
+        executor = self.executor(ExecutorStatus.COMPLETED)
+        root = self.root_executor(ExecutorStatus.COMPLETED)
+        return Touched(actors=(self.actor(executor, root),), executors=(root,), last=executor)
 
     # ── the states as they are now ───────────────────────────────────────────────────────────────
 

@@ -189,9 +189,9 @@ async def test_a_lost_turn_says_that_its_input_is_not_stored(storage):
     with pytest.raises(SessionConflict) as caught:
         await storage.commit(turn)
     assert str(caught.value) == (
-        "session 'alice': another kernel or program wrote to it, or deleted it, since it was "
-        "opened here (row 0); the input of this turn was not stored. Open the session again to "
-        "see what it is now, then repeat"
+        "session 'alice': another kernel or program wrote to it, or deleted it, or it expired, "
+        "since it was opened here (row 0); the input of this turn was not stored. Open the session "
+        "again to see what it is now, then repeat"
     )
 
 
@@ -208,7 +208,7 @@ async def test_a_row_that_is_no_json_is_not_stored(storage):
     story = await _told(storage, turns=1)
     error = ErrorRecord(type="ValueError", message="\ud800")
     row = RunRow(kind="run", at="", executor=str(story.root), error=error)
-    with pytest.raises(NotStorable, match="row 2 cannot be stored"):
+    with pytest.raises(NotStorable, match=r"row 2.error.message cannot be stored"):
         await storage.commit(Commit(str(story.root), 2, (row,), Touched))
     assert await storage.load_rows(str(story.root)) == story.rows
 
@@ -224,7 +224,7 @@ async def test_a_journaled_commit_never_asks_for_states(storage):
 async def test_a_row_of_a_newer_version_is_reported(storage):
     """A field that this version does not know is not dropped."""
     root = str(uuid4())
-    await storage._append(root, 0, [b'{"kind":"run","at":"","executor":"e","mood":"good"}'], None)
+    await storage._append(root, 0, [b'{"kind":"run","at":"","executor":"e","mood":"good"}'], [])
     with pytest.raises(StorageError, match=f"row 0 of session {root} .* newer liman_nb"):
         await storage.load_rows(root)
 
@@ -232,7 +232,7 @@ async def test_a_row_of_a_newer_version_is_reported(storage):
 async def test_a_damaged_row_is_reported(storage):
     """With its number, and without its content."""
     story = await _told(storage, turns=1)
-    await storage._append(str(story.root), 2, [b'{"kind":"run","secr'], None)
+    await storage._append(str(story.root), 2, [b'{"kind":"run","secr'], [])
     with pytest.raises(StorageError, match="row 2 of session") as caught:
         await storage.load_rows(str(story.root))
     assert "secr" not in str(caught.value)

@@ -6,6 +6,7 @@ import asyncio
 from uuid import uuid4
 
 import pytest
+import redis
 from redis_server import keys_of, overheard, storage_on, tell
 
 from liman_nb.errors import StorageError
@@ -33,6 +34,12 @@ class TestRedis(StorageContract):
     async def reopened(self, storage):
         """With connections of its own."""
         return RedisStateStorage(self.url, agency=self.agency)
+
+    async def kept(self, storage):
+        """Every key of the agency, as the server itself serialises its value."""
+        with redis.Redis.from_url(self.url) as client:
+            keys = client.keys(f"*{self.agency}*")
+            return {key.decode(): client.dump(key) for key in keys}
 
 
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────
@@ -175,8 +182,8 @@ async def test_a_long_session_is_read_in_pages(redis_server, monkeypatch):
         sizes = []
         page_of = storage._page
 
-        async def page(root, first):
-            length, *rows = await page_of(root, first)
+        async def page(root, first, life):
+            length, *rows = await page_of(root, first, life)
             sizes.append(sum(map(len, rows)))
             return length, *rows
 
@@ -194,8 +201,8 @@ async def test_a_session_deleted_while_it_is_read_is_gone(redis_server, monkeypa
         await tell(storage, story, turns=2)
         page_of = storage._page
 
-        async def page(root, first):
-            found = await page_of(root, first)
+        async def page(root, first, life):
+            found = await page_of(root, first, life)
             await storage.delete_session(root)
             return found
 

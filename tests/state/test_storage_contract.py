@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
 from liman_nb.state.disk.storage import DiskCacheStateStorage
 from liman_nb.state.memory import InMemoryStateStorage
+from liman_nb.state.rows import TurnRow
 from liman_nb.state.storage import StateStorage
 from liman_nb.testing import StorageContract
 
@@ -82,6 +85,16 @@ class TestInMemory(StorageContract):
         """Empty."""
         return InMemoryStateStorage()
 
+    async def expiring(self, session_ttl, clock):
+        """Empty."""
+        return InMemoryStateStorage(session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """Journals, lines and states."""
+        kept = {**storage._states, **storage._journals}
+        lines = {("line", key): line.model_dump_json() for key, line in storage._sessions.items()}
+        return {repr(key): repr(value).encode() for key, value in {**kept, **lines}.items()}
+
 
 class TestDiskCache(StorageContract):
     @pytest.fixture(autouse=True)
@@ -95,6 +108,21 @@ class TestDiskCache(StorageContract):
     async def reopened(self, storage):
         """A directory of the test's."""
         return DiskCacheStateStorage(self.directory)
+
+    async def expiring(self, session_ttl, clock):
+        """A directory of the test's."""
+        return DiskCacheStateStorage(self.directory, session_ttl=session_ttl, clock=clock)
+
+    async def kept(self, storage):
+        """The rows of the database."""
+        if not self.directory.exists():
+            return {}
+        with closing(sqlite3.connect(self.directory / "cache.db")) as connection:
+            return dict(connection.execute("SELECT hex(key), value FROM Cache"))
+
+    async def files(self, storage):
+        """Of the directory."""
+        return b"".join(path.read_bytes() for path in self.directory.iterdir())
 
 
 class TestFourMethods(StorageContract):
@@ -120,6 +148,14 @@ class TestWrappedInMemory(StorageContract):
 
 
 class TestWrappedDiskCache(TestDiskCache):
+    async def expiring(self, session_ttl, clock):
+        """A wrapped storage has no time-to-live."""
+        return
+
+    async def kept(self, storage):
+        """It deletes nothing."""
+        return
+
     async def storage(self):
         """Around one on the test's directory."""
         return _WrappingStorage(DiskCacheStateStorage(self.directory))
@@ -162,16 +198,62 @@ class _IgnoresTheSession(_FourMethodStorage):
 
 
 class _TwoWriters(InMemoryStateStorage):
-    async def _append(self, root, first, rows, turn):
-        return await super()._append(root, min(first, (await self._tail(root))[0]), rows, turn)
+    async def _append(self, root, first, rows, turns):
+        return await super()._append(root, min(first, (await self._tail(root))[0]), rows, turns)
+
+
+class _Converts(_FourMethodStorage):
+    async def commit(self, commit):
+        for row in commit.rows:
+            self.kept[commit.root] = json.loads(json.dumps({"input": row.input}, default=str))
+
+    async def load_rows(self, root):
+        kept = self.kept.get(root)
+        return [] if kept is None else [TurnRow.model_construct(kind="turn", **kept)]
+
+
+class _LeavesKeys(InMemoryStateStorage):
+    async def _delete(self, root, executors):
+        line = self._sessions.get(root)
+        found = await super()._delete(root, executors)
+        if line is not None:
+            self._sessions[root] = line
+        return found
+
+
+class _NeverExpires(InMemoryStateStorage):
+    def _expired(self, root):
+        return False
+
+
+class _ExpiresOpenTurns(InMemoryStateStorage):
+    def _expired(self, root):
+        line = self._sessions.get(root)
+        return line is not None and self._lifetime.is_over(line.expires_at)
+
+
+class _NeverPutsOff(InMemoryStateStorage):
+    def _put_off(self, root):
+        pass
+
+
+class _LeavesFiles(DiskCacheStateStorage):
+    async def _scrub(self, root):
+        pass
 
 
 @pytest.mark.parametrize(
     ("broken", "test", "message"),
     [
+        (_Converts, "test_what_json_would_change_is_refused_or_kept", "saved .*, loaded "),
+        (_LeavesKeys, "test_a_deleted_session_leaves_no_key", "saved "),
+        (_NeverExpires, "test_an_unused_session_expires", "rows of it are left"),
+        (_ExpiresOpenTurns, "test_an_open_turn_does_not_expire", "loaded "),
+        (_NeverPutsOff, "test_use_puts_the_end_off", "loaded "),
+        (_LeavesFiles, "test_a_secure_deletion_leaves_no_byte", "bytes of it are left"),
         (_Forgets, "test_commits_come_back_in_order", "loaded NodeActorState"),
         (_Aliases, "test_what_was_saved_cannot_be_changed_from_outside", "added after saving"),
-        (_Truncates, "test_messages_of_a_megabyte_come_back", "loaded None"),
+        (_Truncates, "test_messages_of_ten_megabytes_come_back", "loaded None"),
         (
             _IgnoresTheSession,
             "test_one_actor_id_in_two_sessions_is_two_actors",
@@ -180,12 +262,18 @@ class _TwoWriters(InMemoryStateStorage):
         (_TwoWriters, "test_a_second_writer_is_refused", r"row \d was stored although"),
     ],
 )
-def test_the_suite_finds_a_broken_storage(broken, test, message):
+def test_the_suite_finds_a_broken_storage(broken, test, message, tmp_path):
     """Each fault makes the test that is about it fail with a sentence."""
+    kind = TestDiskCache if issubclass(broken, DiskCacheStateStorage) else TestInMemory
 
-    class Contract(StorageContract):
+    class Contract(kind):
+        directory = tmp_path
+
         async def storage(self):
-            return broken()
+            return broken(tmp_path) if kind is TestDiskCache else broken()
+
+        async def expiring(self, session_ttl, clock):
+            return broken(session_ttl=session_ttl, clock=clock)
 
     with pytest.raises(AssertionError, match=message):
         getattr(Contract(), test)()

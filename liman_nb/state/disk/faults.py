@@ -51,6 +51,15 @@ def held_too_long(directory: Path, seconds: float, holder: int | None) -> Storag
     )
 
 
+def left_behind(directory: Path, root: str, reason: str) -> StorageError:
+    """The error for a deleted session of which bytes may be left in the files."""
+    return StorageError(
+        f"session {root} is deleted, but bytes of it may be left in the files of the store "
+        f"{directory}: {reason}; close what uses the store, then delete the session securely once "
+        "more"
+    )
+
+
 def _primary_name(error: sqlite3.Error) -> str:
     """``SQLITE_IOERR`` for ``SQLITE_IOERR_SHORT_READ``; empty where SQLite gave no code."""
     name: str = getattr(error, "sqlite_errorname", "")

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from liman_nb.errors import UsageError
 from liman_nb.state.disk import faults, linux
 from liman_nb.state.disk.connections import Connections
+from liman_nb.state.disk.scrubbing import scrub
 from liman_nb.state.disk.table import Table, state_key
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first
+from liman_nb.state.lifetime import Clock, Lifetime, check_ttl
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.storage import SessionInfo
 
@@ -54,9 +56,13 @@ class DiskCacheStateStorage(JournalStorage):
             fsync at each commit.
         timeout: how many seconds to wait for another process that holds the store, before a
             `StorageError` says so. The event loop goes on meanwhile.
+        session_ttl: seconds until a session expires that is not written or opened meanwhile (or up
+            to a tenth fewer); it is then as if it had never been, and `prune` deletes it. ``None``
+            keeps sessions. While a turn is open a session does not expire.
+        clock: tells the time in seconds since 1970, as `time.time` does.
 
     Raises:
-        UsageError: an unknown durability, or a time-out below zero.
+        UsageError: an unknown durability, a time-out below zero, a time-to-live that is none.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class DiskCacheStateStorage(JournalStorage):
         *,
         durability: Literal["normal", "full"] = "normal",
         timeout: float = 5.0,
+        session_ttl: float | None = None,
+        clock: Clock = time.time,
     ) -> None:
         super().__init__()
         if durability not in _SYNCHRONOUS:
@@ -76,6 +84,7 @@ class DiskCacheStateStorage(JournalStorage):
         self._database = self._directory / "cache.db"
         self._pragmas = (f"synchronous = {_SYNCHRONOUS[durability]}",)
         self._timeout = timeout
+        self._lifetime = Lifetime(check_ttl(session_ttl), clock)
         self._opened: _Opened | None = None
         self._opening = threading.Lock()
 
@@ -90,6 +99,17 @@ class DiskCacheStateStorage(JournalStorage):
         """
         return last_used_first(await self._look(Table.sessions, []))
 
+    async def prune(self) -> list[str]:
+        """Deletes the sessions that expired, whoever gave them their time.
+
+        Returns:
+            Ids of their root executors.
+
+        Raises:
+            StorageError: the store cannot be written.
+        """
+        return await self._look(Table.prune, [])
+
     async def close(self) -> None:
         """Closes the database. A later call opens it again."""
         opened, self._opened = self._opened, None
@@ -99,12 +119,12 @@ class DiskCacheStateStorage(JournalStorage):
     # ── what a journal storage keeps ─────────────────────────────────────────────────────────────
 
     async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
+        self, root: str, first: int, rows: Sequence[bytes], turns: Sequence[TurnRow]
     ) -> bool:
-        return await self._do(lambda table: table.append(root, first, rows, turn))
+        return await self._do(lambda table: table.append(root, first, rows, turns))
 
-    async def _read(self, root: str) -> list[bytes]:
-        return await self._look(lambda table: table.read(root), [])
+    async def _read(self, root: str, *, is_use: bool) -> list[bytes]:
+        return await self._look(lambda table: table.read(root, is_use=is_use), [])
 
     async def _tail(self, root: str) -> Tail:
         return await self._look(lambda table: table.tail(root), (0, b""))
@@ -117,6 +137,16 @@ class DiskCacheStateStorage(JournalStorage):
 
     async def _delete(self, root: str, executors: Sequence[str]) -> bool:
         return await self._look(lambda table: table.delete(root, executors), False)
+
+    async def _scrub(self, root: str) -> None:
+        """Builds the database's file anew and empties its log, off the event loop."""
+        deadline = time.monotonic() + self._timeout
+        if not await self._look(lambda _: True, False):
+            return
+        while reason := await asyncio.to_thread(scrub, self._database):
+            if time.monotonic() >= deadline:
+                raise faults.left_behind(self._directory, root, reason)
+            await asyncio.sleep(0.05)
 
     # ── opening and waiting ──────────────────────────────────────────────────────────────────────
 
@@ -140,7 +170,7 @@ class DiskCacheStateStorage(JournalStorage):
         while True:
             try:
                 opened = self._current() or await self._open(deadline)
-                return work(Table(opened.connections.here(), opened.disk))
+                return work(Table(opened.connections.here(), opened.disk, self._lifetime))
             except sqlite3.Error as error:
                 if not faults.is_busy(error):
                     raise faults.explained(error, self._directory) from error

@@ -3,7 +3,7 @@
 Keys are bytes: a letter for what the row is, then ids of 16 bytes each.
 
     r · root · number   a row of a journal; the number, four bytes, makes keys sort by it
-    s · root            the session's line in the list of sessions
+    s · root            the session's line in the list of sessions, with the time it expires at
     a · root · actor    a state saved with save_actor_state
     x · executor        a state saved with save_executor_state
 
@@ -24,7 +24,9 @@ from pydantic import ValidationError
 
 from liman_nb.errors import StorageError
 from liman_nb.state.disk.connections import transaction
-from liman_nb.state.journal import Tail, session_after
+from liman_nb.state.journal import SessionLine, Tail, session_after
+from liman_nb.state.lifetime import Lifetime
+from liman_nb.state.open_turns import ends_within_a_turn
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.storage import SessionInfo
 
@@ -76,41 +78,59 @@ class Table:
     Args:
         connection: in autocommit.
         disk: decides what a row may look like.
+        lifetime: how long unused sessions are kept.
     """
 
-    def __init__(self, connection: sqlite3.Connection, disk: InlineDisk) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, disk: InlineDisk, lifetime: Lifetime
+    ) -> None:
         self._connection, self._execute, self._disk = connection, connection.execute, disk
+        self._lifetime = lifetime
 
-    def append(self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None) -> bool:
+    def append(
+        self, root: str, first: int, rows: Sequence[bytes], turns: Sequence[TurnRow]
+    ) -> bool:
         """Adds rows to a journal, all or none; ``False`` unless it has exactly `first` rows."""
         prefix = _ROW + short_id(root)
-        if turn is None and len(rows) == 1:
+        if not turns and len(rows) == 1 and self._lifetime.seconds is None:
             return self._add(prefix, first, rows[0])
         try:
             with transaction(self._connection):
+                line = self._line(root)
+                if self._is_over(root, line):
+                    self._drop(root)
+                    line = None
                 for number, row in enumerate(rows, first):
                     if not self._add(prefix, number, row):
                         raise _TakenError
-                if turn is not None:
-                    self._put_session(root, turn)
+                if turns:
+                    self._put_line(session_after(line, root, turns, self._lifetime.expires_at()))
+                else:
+                    self._put_off(line)
         except _TakenError:
             return False
         return True
 
-    def read(self, root: str) -> list[bytes]:
-        """The rows of a journal, in order, none missing."""
-        prefix = _ROW + short_id(root)
-        values = []
-        for number, (key, value) in enumerate(self._rows(_RANGE, _bounds(prefix))):
-            if key != prefix + number.to_bytes(4, "big"):
-                raise StorageError(
-                    f"row {number} of session {root} is missing: the store is damaged"
-                )
-            values.append(value)
-        return values
+    def read(self, root: str, *, is_use: bool) -> list[bytes]:
+        """The rows of a journal, in order, none missing.
+
+        Args:
+            root: id of the session's root executor.
+            is_use: whether the session lives longer for it.
+        """
+        line = self._line(root)
+        if self._is_over(root, line):
+            return []
+        rows = self._journal(root)
+        if is_use and line is not None and self._lifetime.is_to_be_put_off(line.expires_at):
+            with transaction(self._connection):
+                self._put_off(self._line(root))  # as it is now
+        return rows
 
     def tail(self, root: str) -> Tail:
         """A journal's length and its last row."""
+        if self._is_over(root, self._line(root)):
+            return 0, b""
         prefix = _ROW + short_id(root)
         for key, value in self._rows(_LAST, _bounds(prefix)):
             return int.from_bytes(key[len(prefix) :], "big") + 1, value
@@ -118,7 +138,15 @@ class Table:
 
     def sessions(self) -> list[SessionInfo]:
         """The lines of the list of sessions."""
-        return [_session(value) for _, value in self._rows(_RANGE, _bounds(_SESSION))]
+        return [line.info() for line in self._lines() if not self._is_over(line.root, line)]
+
+    def prune(self) -> list[str]:
+        """Deletes the sessions that expired; the ids of their root executors."""
+        with transaction(self._connection):
+            expired = [line.root for line in self._lines() if self._is_over(line.root, line)]
+            for root in expired:
+                self._drop(root)
+        return expired
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keeps a value, in the place of an older one."""
@@ -146,11 +174,44 @@ class Table:
             cursor = self._execute(_ADD_NEXT, (key, time.time(), row, before))
         return cursor.rowcount == 1
 
-    def _put_session(self, root: str, turn: TurnRow) -> None:
-        key = _SESSION + short_id(root)
-        known = self.get(key)
-        session = session_after(_session(known) if known else None, root, turn)
-        self.put(key, session.model_dump_json().encode())
+    def _journal(self, root: str) -> list[bytes]:
+        prefix = _ROW + short_id(root)
+        values = []
+        for number, (key, value) in enumerate(self._rows(_RANGE, _bounds(prefix))):
+            if key != prefix + number.to_bytes(4, "big"):
+                raise StorageError(
+                    f"row {number} of session {root} is missing: the store is damaged"
+                )
+            values.append(value)
+        return values
+
+    # ── the lines of the list, and the time-to-live ──────────────────────────────────────────────
+
+    def _line(self, root: str) -> SessionLine | None:
+        data = self.get(_SESSION + short_id(root))
+        return None if data is None else _line_of(data)
+
+    def _lines(self) -> list[SessionLine]:
+        return [_line_of(value) for _, value in self._rows(_RANGE, _bounds(_SESSION))]
+
+    def _put_line(self, line: SessionLine) -> None:
+        self.put(_SESSION + short_id(line.root), line.model_dump_json().encode())
+
+    def _put_off(self, line: SessionLine | None) -> None:
+        if line is not None and self._lifetime.is_to_be_put_off(line.expires_at):
+            till = self._lifetime.expires_at()
+            self._put_line(line.model_copy(update={"expires_at": till}))
+
+    def _is_over(self, root: str, line: SessionLine | None) -> bool:
+        """Whether a session expired. The rows are looked at only when its time has come."""
+        if line is None or not self._lifetime.is_over(line.expires_at):
+            return False
+        return not ends_within_a_turn(self._journal(root))
+
+    def _drop(self, root: str) -> None:
+        """Deletes a journal and its line."""
+        for kind in (_ROW, _SESSION):
+            self._execute(_DELETE, _bounds(kind + short_id(root)))
 
     def _rows(self, statement: str, keys: tuple[bytes, ...]) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values of the rows that a statement finds, each one checked."""
@@ -167,8 +228,8 @@ def _bounds(prefix: bytes) -> tuple[bytes, bytes]:
     return prefix, prefix + b"\xff" * 33
 
 
-def _session(data: bytes) -> SessionInfo:
+def _line_of(data: bytes) -> SessionLine:
     try:
-        return SessionInfo.model_validate_json(data)
+        return SessionLine.model_validate_json(data)
     except ValidationError as error:
         raise StorageError("the list of sessions cannot be read: the store is damaged") from error

@@ -116,6 +116,14 @@ def damaged(address: Address, root: str) -> StorageError:
     )
 
 
+def left_behind(address: Address, root: str, reason: str) -> StorageError:
+    """The error for a deleted session of which bytes may be left in the server's files."""
+    return StorageError(
+        f"{address.shown}: session {root} is deleted and its memory is free, but bytes of it may "
+        f"be left in files: {address.without_secrets(reason)}"
+    )
+
+
 def _code(error: Exception) -> str:
     for phrase, code in _PHRASES.items():
         if phrase in str(error):

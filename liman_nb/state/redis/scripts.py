@@ -61,6 +61,7 @@ local damaged = (length > 0) ~= (open ~= nil and longest ~= nil)
 
 _KEEP = """
 local function keep(open, life)
+  if life < 0 then return end
   if open > 0 or life == 0 then
     redis.call('PERSIST', rows)
     redis.call('PERSIST', session)
@@ -77,8 +78,8 @@ COMMIT = Script(
     f"""{_LOOK}{_KEEP}
 local first, again, life = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3])
 local anew, runs = ARGV[4] == '1', tonumber(ARGV[5])
-local session_id, at, turn = ARGV[6], ARGV[7], ARGV[8]
-local before_rows = 8
+local session_id, began, at, turn = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local before_rows = 9
 
 local function is_stored()
   local stored = redis.call('LRANGE', rows, first, first + #ARGV - before_rows - 1)
@@ -102,7 +103,7 @@ end
 redis.call('HSET', session, 'open', runs, 'longest', longest)
 if turn ~= '' then
   redis.call('HSET', session, 'session_id', session_id, 'used_at', at, 'turns', turn)
-  redis.call('HSETNX', session, 'created_at', at)
+  redis.call('HSETNX', session, 'created_at', began)
 end
 keep(runs, life)
 return {STORED}
@@ -112,8 +113,8 @@ return {STORED}
 
 Arguments: first; 1 if this call may have been carried out before, when the connection broke, so
 that its own rows are no conflict; milliseconds until the session expires, 0 for never; 1 if the
-number of node runs to come starts anew; that number, or its change; session id, time and number of
-a turn that begins, the last one empty if none does; the rows.
+number of node runs to come starts anew; that number, or its change; session id, time of the first
+turn that begins, time and number of the last one, which is empty if none does; the rows.
 """
 
 READ = Script(
@@ -137,7 +138,7 @@ return page
 """A journal's length and a page of its rows; what is read is kept as long again.
 
 Arguments: number of the first row; bytes that a page may hold, not counting a last row that is
-longer than what was left; milliseconds as for a commit.
+longer than what was left; milliseconds as for a commit, below 0 to leave the time as it is.
 """
 
 TAIL = Script(

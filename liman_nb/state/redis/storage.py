@@ -14,11 +14,13 @@ from pydantic import ValidationError
 
 from liman_nb.errors import SetupError, StorageError, UsageError
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first
+from liman_nb.state.lifetime import check_ttl
+from liman_nb.state.open_turns import runs_to_come
 from liman_nb.state.redis import faults, scripts
 from liman_nb.state.redis.address import Address
 from liman_nb.state.redis.keys import Keys
-from liman_nb.state.redis.open_turns import runs_to_come
 from liman_nb.state.redis.scripts import Argument
+from liman_nb.state.redis.scrubbing import EVERY_NODE, scrub
 from liman_nb.state.redis.server import Client, Server
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.storage import SessionInfo
@@ -26,7 +28,7 @@ from liman_nb.state.storage import SessionInfo
 WEEK = 7 * 24 * 3600
 """Seconds."""
 
-_SHORTEST, _LONGEST = 0.001, 100 * 365 * 24 * 3600  # seconds
+_AS_IT_IS = -1  # milliseconds of life, for who only looks
 _PAGE_BYTES = 1 << 20  # of rows per reply
 _PAGE_KEYS = 500  # per round trip, where many keys are looked at
 _FIELDS = ("session_id", "created_at", "used_at", "turns")
@@ -44,6 +46,11 @@ class RedisStateStorage(JournalStorage):
     A session expires `session_ttl` seconds after it was last written or opened, and is then as if
     it had never been. While a turn is open it does not expire. Nor do states that are saved one by
     one with Liman's four methods: none of them tells which session it is of.
+
+    A secure deletion (``delete_session(root, secure=True)``) has the server write its append-only
+    file and its snapshot anew, and waits for that; its user needs the commands CONFIG GET,
+    BGREWRITEAOF and BGSAVE. What the server's files held before it stopped keeping them, its
+    replicas' files and backups are beyond it: replicas are reported, the others cannot be seen.
 
     Args:
         url: ``redis://user:password@host:6379/0``, with TLS ``rediss://…``, or ``unix:///path``.
@@ -73,17 +80,14 @@ class RedisStateStorage(JournalStorage):
         super().__init__()
         if find_spec("redis") is None:
             raise SetupError("the Redis client is not installed: pip install 'liman_nb[redis]'")
-        if session_ttl is not None and not _SHORTEST <= session_ttl <= _LONGEST:
-            raise UsageError(
-                f"session_ttl is a number of seconds from {_SHORTEST} to {_LONGEST:,} (a century), "
-                f"or None to keep sessions, not {session_ttl!r}"
-            )
+        check_ttl(session_ttl)
         if not timeout > 0:
             raise UsageError(f"timeout is a number of seconds above 0, not {timeout!r}")
         self._address = Address.parse(url)
         self._agency = agency
         self._keys = _keys(agency)
         self._life = 0 if session_ttl is None else round(session_ttl * 1000)
+        self._cluster = cluster
         self._server = Server(self._address, timeout, cluster)
 
     def __repr__(self) -> str:
@@ -98,6 +102,10 @@ class RedisStateStorage(JournalStorage):
         """
         return last_used_first(await self._server.ask(self._sessions))
 
+    async def prune(self) -> list[str]:
+        """Deletes nothing, and gives an empty list: the server itself deletes what expires."""
+        return []
+
     async def close(self) -> None:
         """Closes the connections of the running event loop. A later call opens new ones."""
         await self._server.close()
@@ -105,10 +113,12 @@ class RedisStateStorage(JournalStorage):
     # ── what a journal storage keeps ─────────────────────────────────────────────────────────────
 
     async def _append(
-        self, root: str, first: int, rows: Sequence[bytes], turn: TurnRow | None
+        self, root: str, first: int, rows: Sequence[bytes], turns: Sequence[TurnRow]
     ) -> bool:
         keys, to_come = self._keys.journal(root), runs_to_come(rows)
-        line = (turn.session_id, turn.at, turn.turn) if turn else ("", "", "")
+        line: tuple[Argument, ...] = ("", "", "", "")
+        if turns:
+            line = (turns[-1].session_id, turns[0].at, turns[-1].at, turns[-1].turn)
         after = (self._life, int(to_come.anew), to_come.runs, *line, *rows)
 
         async def commit(client: Client, again: bool) -> int:
@@ -119,10 +129,11 @@ class RedisStateStorage(JournalStorage):
             raise faults.damaged(self._address, root)
         return ended == scripts.STORED
 
-    async def _read(self, root: str) -> list[bytes]:
+    async def _read(self, root: str, *, is_use: bool) -> list[bytes]:
         rows: list[bytes] = []
+        life = self._life if is_use else _AS_IT_IS
         while True:
-            length, *page = await self._page(root, len(rows))
+            length, *page = await self._page(root, len(rows), life)
             if length == scripts.DAMAGED:
                 raise faults.damaged(self._address, root)
             if length < len(rows):
@@ -131,8 +142,8 @@ class RedisStateStorage(JournalStorage):
             if len(rows) >= length:
                 return rows
 
-    async def _page(self, root: str, first: int) -> list[Any]:
-        keys, arguments = self._keys.journal(root), (first, _PAGE_BYTES, self._life)
+    async def _page(self, root: str, first: int, life: int) -> list[Any]:
+        keys, arguments = self._keys.journal(root), (first, _PAGE_BYTES, life)
         page: list[Any] = await self._server.ask(
             lambda client, _: scripts.READ(client, keys, arguments)
         )
@@ -157,6 +168,12 @@ class RedisStateStorage(JournalStorage):
         own = (*self._keys.journal(root), self._keys.actors(root), self._keys.executor(root))
         counts.append(await self._command("UNLINK", *own))
         return any(counts)
+
+    async def _scrub(self, root: str) -> None:
+        """Has the server write its own files anew."""
+        reason = EVERY_NODE if self._cluster else await self._server.ask(lambda c, _: scrub(c))
+        if reason:
+            raise faults.left_behind(self._address, root, reason)
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────────
 

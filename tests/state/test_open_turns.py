@@ -10,7 +10,7 @@ import pytest
 from liman_nb import Agent, InMemoryStateStorage, call
 from liman_nb.engine.loading import tree_of
 from liman_nb.errors import TurnFailed
-from liman_nb.state.redis.open_turns import RunsToCome, runs_to_come
+from liman_nb.state.open_turns import RunsToCome, runs_to_come
 from liman_nb.state.rows import dump_row
 
 CHAT = "{kind: LLMNode, name: chat, tools: [add, fail]}"

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from pydantic import ValidationError
+
 from liman_nb.state.rows import AnswerRow, AskRow, CancelRow, RunRow, TurnRow, load_row
 
 
@@ -43,3 +45,14 @@ def runs_to_come(rows: Sequence[bytes]) -> RunsToCome:
             case _:
                 assert_never(row)
     return RunsToCome(anew, runs)
+
+
+def ends_within_a_turn(rows: Sequence[bytes]) -> bool:
+    """Whether the last turn of a journal, given whole, has not ended.
+
+    A journal that cannot be read is taken for open: it is kept, and reading it says what is wrong.
+    """
+    try:
+        return runs_to_come(rows).runs > 0
+    except ValidationError:
+        return True

@@ -1,0 +1,39 @@
+"""Whether a row or state would come back equal: its own fields do, the values in it may not.
+
+The models of this package say what type each of their fields has; what a user's code put into a
+field that takes anything is looked at here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from liman_nb.state.json_values import check_json
+
+
+def check_storable(model: BaseModel, path: str) -> None:
+    """Refuses a row or state that JSON would not give back equal.
+
+    Args:
+        model: a row, or a state.
+        path: its name in the error, such as ``row 3``.
+
+    Raises:
+        NotStorable: with the path of the first value that would come back changed.
+    """
+    fields = type(model).model_fields
+    for name, value in model:
+        _check(value, fields[name].annotation, f"{path}.{name}")
+
+
+def _check(value: Any, annotation: Any, path: str) -> None:
+    if annotation is Any or isinstance(value, str | dict):
+        check_json(value, path)
+    elif isinstance(value, BaseModel):
+        check_storable(value, path)
+    elif isinstance(value, tuple):
+        (item, *_) = get_args(annotation)
+        for index, each in enumerate(value):
+            _check(each, item, f"{path}[{index}]")
