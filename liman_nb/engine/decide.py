@@ -83,6 +83,7 @@ def turn_row(
         input=value,
         context_keys=tuple(sorted(context_keys)),
         graph=graph.fingerprint,
+        lineage=None if tree.turns else tree.lineage,
     )
 
 

@@ -224,6 +224,10 @@ class ExecutorState(_State):
         asked: how many questions it has asked.
         answers: the answers to them, in order.
         attempts: what was tried before each run's outcome.
+        ran_at: how many events made the session up to its last run.
+        history: how many messages its actor had after that, when a language model's.
+        left: the extras that it left its node, when it changed them.
+        left_at: how many events made the session up to that.
         input_tokens: tokens of the prompts of its runs, as the server counted them.
         output_tokens: tokens of the replies.
         started_at: when it started, UTC, ISO 8601 with ``Z``.
@@ -257,6 +261,10 @@ class ExecutorState(_State):
     asked: int = 0
     answers: tuple[AnswerRecord, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
+    ran_at: int = 0
+    history: int = 0
+    left: dict[str, Any] | None = None
+    left_at: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     started_at: str = ""
