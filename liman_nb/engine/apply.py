@@ -249,6 +249,8 @@ def mirror(root: Executor, turn: Executor) -> None:
 def _join(tree: Tree, executor: Executor, record: JoinRecord, at: str, changes: Changes) -> None:
     """What the executor's run means for a join; one that starts is a child of its fork."""
     joins = tree.turns[-1].joins
+    if record.fork not in tree.executors:
+        raise EngineError(f"executor {record.fork} has a join and is not there")
     join = joins.setdefault((record.fork, record.run, record.node), Join())
     if record.outcome == "late":
         join.late.append(executor.id)

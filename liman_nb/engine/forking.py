@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from liman_nb.engine.apply import is_later_call, mirror
@@ -27,13 +27,24 @@ from liman_nb.state.rows import (
 )
 from liman_nb.state.states import LastCall
 
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What a session begins as: rows, or a tree where no journal is kept, or nothing stored yet.
+
+    Attributes:
+        lineage: where it comes from.
+        rows: its journal.
+        tree: the session.
+    """
+
+    lineage: LineageRecord
+    rows: Sequence[AnyRow] = ()
+    tree: Tree | None = None
+
+
 Ids = Mapping[str, str]
 """The id that each executor has in the copy, by the one that it has."""
-
-
-def lineage_of(tree: Tree, turns: int) -> LineageRecord:
-    """Where a copy of a session's first turns comes from."""
-    return LineageRecord(session_id=tree.session_id, root=tree.root, turns=turns)
 
 
 def ids_under(tree: Tree, root: str) -> Ids:
@@ -50,6 +61,36 @@ def ids_under(tree: Tree, root: str) -> Ids:
     return ids
 
 
+def copied(
+    parent: Tree, rows: Sequence[AnyRow] | None, turns: int | None, root: str, session_id: str
+) -> Copy:
+    """What a fork of a session begins as.
+
+    Args:
+        parent: the session.
+        rows: what it adds up from; ``None`` where no journal is kept.
+        turns: how many turns to take over; all for ``None``, an open last one included.
+        root: id of the fork's root executor.
+        session_id: its text id.
+
+    Raises:
+        UsageError: it has fewer turns; or as for `forked_tree`.
+    """
+    there = len(parent.turns)
+    number = there if turns is None else turns
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= there:
+        raise UsageError(
+            f"at_turn is how many turns to take over of session {parent.session_id!r}, from 0 to "
+            f"{there}, not {turns!r:.80}"
+        )
+    lineage = LineageRecord(session_id=parent.session_id, root=parent.root, turns=number)
+    if number == 0:
+        return Copy(lineage)
+    if rows is None:
+        return Copy(lineage, tree=forked_tree(parent, lineage, root, session_id))
+    return Copy(lineage, rows=forked_rows(rows, parent, lineage, root, session_id))
+
+
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -59,22 +100,31 @@ def first_turns(rows: Sequence[AnyRow], turns: int) -> Sequence[AnyRow]:
     return rows[: next(later, len(rows))]
 
 
-def forked_rows(rows: Sequence[AnyRow], tree: Tree, root: str, session_id: str) -> list[AnyRow]:
-    """The rows of a session as those of a fork of it.
+def forked_rows(
+    rows: Sequence[AnyRow], parent: Tree, lineage: LineageRecord, root: str, session_id: str
+) -> list[AnyRow]:
+    """The rows of a fork of a session.
 
     Args:
-        rows: whole turns, at least one, but for the last, which may be open.
-        tree: what they add up to.
+        rows: the session's.
+        parent: what they add up to.
+        lineage: how many turns to take over; at least one.
         root: id of the fork's root executor.
         session_id: its text id.
     """
-    first, *others = moved_rows(rows, tree, root, session_id)
-    lineage = lineage_of(tree, len(tree.turns))
+    first, *others = moved_rows(first_turns(rows, lineage.turns), parent, root, session_id)
     return [first.model_copy(update={"lineage": lineage}), *others]
 
 
 def moved_rows(rows: Iterable[AnyRow], tree: Tree, root: str, session_id: str) -> list[AnyRow]:
-    """The rows of a session under another root; nothing else about them changes."""
+    """Rows of a session under another root; nothing else about them changes.
+
+    Args:
+        rows: all of them, or the first ones.
+        tree: what all of them add up to.
+        root: id of the other root executor.
+        session_id: the text id under it.
+    """
     ids = ids_under(tree, root)
     return [_moved(row, ids, session_id) for row in rows]
 
@@ -95,13 +145,12 @@ def _moved(row: AnyRow, ids: Ids, session_id: str) -> AnyRow:
 # ── a tree ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def forked_tree(tree: Tree, turns: int, root: str, session_id: str) -> Tree:
+def forked_tree(tree: Tree, lineage: LineageRecord, root: str, session_id: str) -> Tree:
     """A session's tree as it was after a turn, as that of a fork of it. It shares nothing with it.
 
     Args:
         tree: the session.
-        turns: how many turns the fork has; at least one. The last one may be open if it is the
-            session's last, too.
+        lineage: how many turns to take over; at least one.
         root: id of the fork's root executor.
         session_id: its text id.
 
@@ -109,7 +158,7 @@ def forked_tree(tree: Tree, turns: int, root: str, session_id: str) -> Tree:
         UsageError: a node's messages are no longer known, as it became another kind of node since.
     """
     ids = ids_under(tree, root)
-    fork = Tree(session_id, root, lineage=lineage_of(tree, turns))
+    turns, fork = lineage.turns, Tree(session_id, root, lineage=lineage)
     for executor in tree.executors.values():
         if executor.turn <= turns or executor.id == tree.root:
             fork.executors[ids[executor.id]] = _moved_executor(executor, ids)

@@ -107,18 +107,37 @@ async def import_session(storage: StateStorage, lines: Iterable[str], check: Che
             the same id or a later state of this one, or it keeps no journal.
         StorageError: the storage cannot be written.
     """
-    header, rows = _read(lines, check)
-    known = await _rows(storage, header.root)
+    header, rows = read_session(lines, check)
+    return await store_session(storage, header.root, header.session_id, rows)
+
+
+async def store_session(
+    storage: StateStorage, root: str, session_id: str, rows: Sequence[AnyRow]
+) -> Imported:
+    """Stores a session that was read, in one commit.
+
+    Args:
+        storage: one that keeps a journal.
+        root: id of the session's root executor.
+        session_id: its text id.
+        rows: all of it.
+
+    Raises:
+        UsageError: the storage has another session of the same id or a later state of this one, or
+            it keeps no journal.
+        StorageError: the storage cannot be written.
+    """
+    known = await _rows(storage, root)
     if list(map(dump_row, known)) != list(map(dump_row, rows[: len(known)])):
         raise UsageError(
-            f"{storage!r} has session {header.session_id!r} ({header.root}) with another content "
+            f"{storage!r} has session {session_id!r} ({root}) with another content "
             f"({len(known)} rows, {len(rows)} in what is imported); nothing was changed. Export "
             "that one and delete it first, if this one is to take its place"
         )
     added = tuple(rows[len(known) :])
     if added:
-        await storage.commit(Commit(header.root, len(known), added, Touched))
-    return Imported(header.root, header.session_id, len(rows), len(added))
+        await storage.commit(Commit(root, len(known), added, Touched))
+    return Imported(root, session_id, len(rows), len(added))
 
 
 async def _rows(storage: StateStorage, root: str) -> list[AnyRow]:
@@ -147,7 +166,12 @@ def _escaped(found: re.Match[str]) -> str:
 # ── in ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(lines: Iterable[str], check: Check) -> tuple[Header, list[AnyRow]]:
+def read_session(lines: Iterable[str], check: Check) -> tuple[Header, list[AnyRow]]:
+    """A session that was exported: its header and its rows.
+
+    Raises:
+        UsageError: the lines are no session of this version.
+    """
     texts = [line.rstrip("\r\n") for line in lines]
     while texts and not texts[-1]:
         texts.pop()
