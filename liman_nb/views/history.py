@@ -126,7 +126,8 @@ class HistoryView(View, Sequence[TurnInfo]):
         return join(rows(latest), more(len(self) - HTML_LIMIT, "earlier turns"))
 
     def _heads(self) -> tuple[str, str]:
-        return f"History of {self._session} ({len(self):,})", self.lineage
+        name = f"History of {self._session}" if self._session else "History"
+        return f"{name} ({len(self):,})", self.lineage
 
 
 def lineage_text(tree: Tree) -> str:
