@@ -22,7 +22,6 @@ from liman_nb.state.storage import (
     Commit,
     Projection,
     Projector,
-    SessionInfo,
     StateStorage,
 )
 
@@ -226,7 +225,10 @@ class JournalStorage(StateStorage):
             )
 
     async def _projection(self, root: str) -> Projection | None:
-        """A session's journal as states; ``None`` without a journal. The latest one is kept."""
+        """A session's journal as states; ``None`` without a journal. The latest one is kept.
+
+        No session lives longer for it, since a search goes through all of them.
+        """
         tail = await self._tail(root)
         if not tail[0]:
             return None
@@ -237,7 +239,7 @@ class JournalStorage(StateStorage):
                 f"session {root} in {self!r} is kept as a journal: make an Agent with this storage "
                 "first, then it can be read as states"
             )
-        projection = self._project(root, await self.load_rows(root))
+        projection = self._project(root, await self.peek_rows(root))
         self._latest = (root, tail, projection)
         return projection
 
@@ -271,47 +273,6 @@ class JournalStorage(StateStorage):
                 found[execution_id] = None
                 todo += _children(_state_from(data))
         return list(found)
-
-
-class SessionLine(SessionInfo):
-    """A session's line in the list, as a storage keeps it that keeps the time itself.
-
-    Attributes:
-        expires_at: when the session expires, seconds since 1970; ``None`` for never. It never does
-            while a turn is open.
-    """
-
-    expires_at: float | None = None
-
-    def info(self) -> SessionInfo:
-        """What the list shows of it."""
-        return SessionInfo.model_validate(self.model_dump(exclude={"expires_at"}))
-
-
-def session_after(
-    known: SessionInfo | None, root: str, turns: Sequence[TurnRow], expires_at: float | None
-) -> SessionLine:
-    """A session's line in the list after turns began.
-
-    Args:
-        known: the line before; ``None`` for a new session.
-        root: id of the session's root executor.
-        turns: the turns' rows; at least one.
-        expires_at: see :class:`SessionLine`.
-    """
-    return SessionLine(
-        root=root,
-        session_id=turns[-1].session_id,
-        created_at=known.created_at if known else turns[0].at,
-        used_at=turns[-1].at,
-        turns=turns[-1].turn,
-        expires_at=expires_at,
-    )
-
-
-def last_used_first(sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """Sessions in the order in which a storage lists them."""
-    return sorted(sessions, key=lambda session: (session.used_at, session.root), reverse=True)
 
 
 def _dump(number: int, row: AnyRow) -> bytes:

@@ -6,16 +6,11 @@ import threading
 import time
 from collections.abc import Sequence
 
-from liman_nb.state.journal import (
-    JournalStorage,
-    SessionLine,
-    Tail,
-    last_used_first,
-    session_after,
-)
+from liman_nb.state.journal import JournalStorage, Tail
 from liman_nb.state.lifetime import Clock, Lifetime, check_ttl
 from liman_nb.state.open_turns import ends_within_a_turn
 from liman_nb.state.rows import TurnRow
+from liman_nb.state.session_line import SessionLine, last_used_first, session_after
 from liman_nb.state.storage import SessionInfo
 
 

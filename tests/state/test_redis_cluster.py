@@ -122,6 +122,16 @@ async def test_states_on_several_nodes_are_deleted_with_their_session(cluster):
             assert await storage.load_executor_state(execution_id) is None
 
 
+async def test_what_a_secure_deletion_leaves_on_a_cluster_is_said(cluster):
+    """The session is deleted; the files are the nodes' own, and nobody claims otherwise."""
+    story = Story()
+    async with storage_on(cluster, agency=str(uuid4()), cluster=True) as storage:
+        await tell(storage, story, turns=1)
+        with pytest.raises(StorageError, match=f"session {story.root} is deleted .* to every node"):
+            await storage.delete_session(str(story.root), secure=True)
+        assert await storage.load_rows(str(story.root)) == []
+
+
 async def test_a_cluster_has_to_be_named_as_one(cluster, redis_server):
     """A single node would give only its own sessions; and no cluster is none."""
     async with storage_on(cluster) as storage:

@@ -14,6 +14,7 @@ import pytest
 from redis_server import storage_on, tell
 
 from liman_nb.errors import StorageError, UsageError
+from liman_nb.state.disk import faults
 from liman_nb.state.disk.storage import DiskCacheStateStorage
 from liman_nb.state.memory import InMemoryStateStorage
 from liman_nb.state.redis import RedisStateStorage
@@ -84,7 +85,7 @@ async def test_a_connection_in_the_way_is_named(tmp_path):
         assert await storage.load_rows(str(story.root)) == []
     assert str(caught.value) == (
         f"session {story.root} is deleted, but bytes of it may be left in the files of the store "
-        f"{tmp_path}: another connection reads from it; close what uses the store, then delete the "
+        f"{tmp_path}: another connection reads from it; close what uses it. Then delete the "
         "session securely once more"
     )
     assert await storage.delete_session(str(story.root), secure=True) is False
@@ -104,6 +105,21 @@ async def test_a_writer_in_the_way_is_named(tmp_path):
         await storage._scrub(str(story.root))
     await storage._scrub(str(story.root))
     assert _left(tmp_path) == []
+    await storage.close()
+
+
+async def test_a_disk_that_is_full_is_named(tmp_path, monkeypatch):
+    """The file cannot be built anew; the session is deleted all the same."""
+    storage = DiskCacheStateStorage(tmp_path)
+    story = await _told(storage)
+
+    def full(database):
+        raise faults.fault("SQLITE_FULL", database.parent, "database or disk is full")
+
+    monkeypatch.setattr("liman_nb.state.disk.storage.scrub", full)
+    with pytest.raises(StorageError, match=r"is deleted, but bytes .* the disk is full: free some"):
+        await storage.delete_session(str(story.root), secure=True)
+    assert await storage.load_rows(str(story.root)) == []
     await storage.close()
 
 
@@ -301,6 +317,16 @@ async def test_a_server_that_may_not_be_told_to(start_redis):
     assert "secret" not in str(caught.value)
     assert await storage.load_rows(str(story.root)) == []
     await storage.close()
+
+
+@redis_test
+async def test_a_server_that_has_no_such_command(start_redis):
+    """As servers that others run; the session is deleted, and what is left to do is said."""
+    server = start_redis(rename_command="CONFIG gone")
+    async with storage_on(server) as storage:
+        story = await _told(storage, turns=1)
+        with pytest.raises(StorageError, match=r"is deleted .* could not be written anew .*CONFIG"):
+            await storage.delete_session(str(story.root), secure=True)
 
 
 @redis_test

@@ -107,7 +107,8 @@ def agents() -> list[Agent]:
             strict=False,
         ),
         Agent("a.yaml", state_storage=InMemoryStateStorage()),
-        Agent("a.yaml", state_storage=DiskCacheStateStorage(".liman_nb")),
+        Agent("a.yaml", state_storage=InMemoryStateStorage(session_ttl=60, clock=lambda: 0.0)),
+        Agent("a.yaml", state_storage=DiskCacheStateStorage(".liman_nb", session_ttl=3600)),
         Agent("a.yaml", state_storage=RedisStateStorage("redis://h", session_ttl=None)),
     ]
 

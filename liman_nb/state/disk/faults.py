@@ -55,8 +55,7 @@ def left_behind(directory: Path, root: str, reason: str) -> StorageError:
     """The error for a deleted session of which bytes may be left in the files."""
     return StorageError(
         f"session {root} is deleted, but bytes of it may be left in the files of the store "
-        f"{directory}: {reason}; close what uses the store, then delete the session securely once "
-        "more"
+        f"{directory}: {reason}. Then delete the session securely once more"
     )
 
 

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from liman_nb.errors import UsageError
+from liman_nb.errors import StorageError, UsageError
 from liman_nb.state.disk import faults, linux
 from liman_nb.state.disk.connections import Connections
 from liman_nb.state.disk.scrubbing import scrub
 from liman_nb.state.disk.table import Table, state_key
-from liman_nb.state.journal import JournalStorage, Tail, last_used_first
+from liman_nb.state.journal import JournalStorage, Tail
 from liman_nb.state.lifetime import Clock, Lifetime, check_ttl
 from liman_nb.state.rows import TurnRow
+from liman_nb.state.session_line import last_used_first
 from liman_nb.state.storage import SessionInfo
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened
@@ -143,10 +144,17 @@ class DiskCacheStateStorage(JournalStorage):
         deadline = time.monotonic() + self._timeout
         if not await self._look(lambda _: True, False):
             return
-        while reason := await asyncio.to_thread(scrub, self._database):
+        while reason := await self._scrubbed(root):
             if time.monotonic() >= deadline:
-                raise faults.left_behind(self._directory, root, reason)
+                raise faults.left_behind(self._directory, root, f"{reason}; close what uses it")
             await asyncio.sleep(0.05)
+
+    async def _scrubbed(self, root: str) -> str:
+        """What is in the way at present."""
+        try:
+            return await asyncio.to_thread(scrub, self._database)
+        except StorageError as error:
+            raise faults.left_behind(self._directory, root, str(error)) from error
 
     # ── opening and waiting ──────────────────────────────────────────────────────────────────────
 

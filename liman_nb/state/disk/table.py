@@ -24,10 +24,11 @@ from pydantic import ValidationError
 
 from liman_nb.errors import StorageError
 from liman_nb.state.disk.connections import transaction
-from liman_nb.state.journal import SessionLine, Tail, session_after
+from liman_nb.state.journal import Tail
 from liman_nb.state.lifetime import Lifetime
 from liman_nb.state.open_turns import ends_within_a_turn
 from liman_nb.state.rows import TurnRow
+from liman_nb.state.session_line import SessionLine, session_after
 from liman_nb.state.storage import SessionInfo
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened

@@ -15,10 +15,9 @@ from liman_nb.state.redis.server import Client
 PATIENCE = 60.0
 """Seconds that a server gets for each of its files."""
 
-EVERY_NODE = (
-    "each node of a cluster keeps its own; send BGREWRITEAOF (for the append-only file) and BGSAVE "
-    "(for the snapshot) to every node that does"
-)
+_BY_HAND = "BGREWRITEAOF (for the append-only file) and BGSAVE (for the snapshot)"
+
+EVERY_NODE = f"each node of a cluster keeps its own; send {_BY_HAND} to every node that does"
 """What is said of a cluster."""
 
 _PAUSE = 0.05
@@ -30,15 +29,17 @@ async def scrub(client: Client) -> str:
     Returns:
         Empty when nothing is left in them; else what is, and what to do.
     """
-    from redis.exceptions import NoPermissionError
+    from redis.exceptions import NoPermissionError, ResponseError
 
     try:
         return await _scrub(client)
     except NoPermissionError as error:
         return (
             f"its user may not have them written anew ({error}); somebody who may can send "
-            "BGREWRITEAOF (for the append-only file) and BGSAVE (for the snapshot)"
+            f"{_BY_HAND}"
         )
+    except ResponseError as error:
+        return f"they could not be written anew ({error}); send {_BY_HAND} yourself"
 
 
 async def _scrub(client: Client) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from liman_nb.errors import SetupError, StorageError, UsageError
-from liman_nb.state.journal import JournalStorage, Tail, last_used_first
+from liman_nb.state.journal import JournalStorage, Tail
 from liman_nb.state.lifetime import check_ttl
 from liman_nb.state.open_turns import runs_to_come
 from liman_nb.state.redis import faults, scripts
@@ -23,6 +23,7 @@ from liman_nb.state.redis.scripts import Argument
 from liman_nb.state.redis.scrubbing import EVERY_NODE, scrub
 from liman_nb.state.redis.server import Client, Server
 from liman_nb.state.rows import TurnRow
+from liman_nb.state.session_line import last_used_first
 from liman_nb.state.storage import SessionInfo
 
 WEEK = 7 * 24 * 3600
