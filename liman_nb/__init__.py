@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from liman_nb.state.states import NodeActorState as NodeActorState
     from liman_nb.state.storage import StateStorage as StateStorage
     from liman_nb.tools.suspend import Suspend as Suspend
+    from liman_nb.views.history import TurnInfo as TurnInfo
 
 _HOMES = {
     "Agent": "agent",
@@ -61,6 +62,7 @@ _HOMES = {
     "StateStorage": "state.storage",
     "StepResult": "result",
     "Suspend": "tools.suspend",
+    "TurnInfo": "views.history",
     "Usage": "models.llm",
     "View": "specs.conditions",
     "call": "models.written",

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from liman_nb.copies import dump, fork, load, retried
 from liman_nb.engine.bounds import Bounds
-from liman_nb.engine.events import Event, Listener
+from liman_nb.engine.events import Event, Listener, Listeners
 from liman_nb.engine.run import Runtime
-from liman_nb.engine.session import Answer, OnOpenTurn, Session
+from liman_nb.engine.session import OnOpenTurn, Session
 from liman_nb.engine.stages import Stage
 from liman_nb.engine.tree import Tree
-from liman_nb.errors import UsageError
+from liman_nb.parts import Parts, by_node, names, one_source, several
 from liman_nb.portal import Portal
-from liman_nb.reception import Call, Reception, checked_context
+from liman_nb.reception import NO_ANSWER, Call, Reception, answer_of, checked_context
 from liman_nb.result import Question, StepResult, open_questions, result_of
 from liman_nb.state.storage import StateStorage
 from liman_nb.views.bundles import View
 from liman_nb.views.graph_view import GraphView
+from liman_nb.views.history import HistoryView
 from liman_nb.views.messages import MessagesView
 from liman_nb.views.record import AgentView, UnreadableView
 from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
 from liman_nb.views.yields import YieldsView
-from liman_nb.workshop import Parts, Problems, Workshop
+from liman_nb.workshop import Problems, Workshop
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _NoAnswer:
-    def __repr__(self) -> str:
-        return "no answer"
-
-
-NO_ANSWER = _NoAnswer()
 
 
 class Agent:
@@ -93,25 +85,25 @@ class Agent:
         strict: bool = True,
     ) -> None:
         parts = Parts(
-            source=_one_source(specs, specs_dir),
+            source=one_source(specs, specs_dir),
             start_node=start_node,
-            tools=_several(tools, "tools"),
+            tools=several(tools, "tools"),
             functions=functions
             if isinstance(functions, Mapping)
-            else _several(functions, "functions"),
-            allow_imports=_names(allow_imports),
+            else several(functions, "functions"),
+            allow_imports=names(allow_imports),
             language=language,
             strict=strict,
             llm=llm,
-            llms=_by_node(llms),
+            llms=by_node(llms),
             state_storage=state_storage,
             bounds=bounds or Bounds(),
             name=name,
         )
-        self._workshop = Workshop(parts, self._emit, lambda: bool(self._listeners))
+        self._listeners = Listeners()
+        self._workshop = Workshop(parts, self._listeners.tell, self._listeners.any)
         self._reception = Reception(self._workshop, session_id)
         self._on_open_turn: OnOpenTurn = on_open_turn
-        self._listeners: list[Listener] = []
         self._portal = Portal()
         self._last: StepResult | None = None
 
@@ -265,7 +257,7 @@ class Agent:
 
         def tell(event: Event) -> None:
             events.put_nowait(event)
-            self._emit(event)
+            self._listeners.tell(event)
 
         call = await self._reception.called(value, session_id, context)
         own = replace(call.runtime, emit=tell, listened=lambda: True)
@@ -307,7 +299,7 @@ class Agent:
             SpecChanged: the turn was begun with other specs.
             LimanError: as for :meth:`step`.
         """
-        given = _answer(answer, question)
+        given = answer_of(answer, question)
         checked = checked_context(context)
         runtime, session = await self._reception.ready(session_id)
         number = await session.resume(runtime, checked, given)
@@ -359,6 +351,90 @@ class Agent:
         await self._reception.session(session_id)
         return self
 
+    def fork(
+        self,
+        session_id: str | None = None,
+        *,
+        at_turn: int | None = None,
+        new_session_id: str | None = None,
+    ) -> str:
+        """Go on from an earlier turn in another session; the session itself does not change.
+
+        Runs nothing. The new session begins with what the nodes remembered then, and is the opened
+        one from now on.
+
+        Args:
+            session_id: the session to begin from; the opened one when absent.
+            at_turn: how many of its turns to take over; all when absent, an open last one included,
+                so that another answer can be tried. 0 takes over none: nothing is stored before the
+                new session's first turn.
+            new_session_id: the new session's id; a new one when absent.
+
+        Returns:
+            The new session's id.
+
+        Raises:
+            UnknownSession: there is no such session.
+            UsageError: it has fewer turns, the new id is in use, or no session is opened.
+            StorageError: the storage cannot be read or written.
+        """
+        work = fork(self._workshop, self._reception, session_id, at_turn, new_session_id)
+        return self._portal.run(work).tree.session_id
+
+    async def retry_turn(
+        self, session_id: str | None = None, context: Mapping[str, Any] | None = None
+    ) -> StepResult:
+        """Run a session's last turn once more, in a fork that begins before it.
+
+        The turn may have ended in any way, or be open. The session stays as it is; the fork is the
+        opened one from now on.
+
+        Args:
+            session_id: the session; the opened one when absent.
+            context: the call-time data again; only its keys were stored.
+
+        Returns:
+            The result of the new turn; its ``session_id`` is the fork's.
+
+        Raises:
+            ContextMissing: keys are missing that the turn was begun with.
+            UsageError: there is no turn, or its node is no longer there.
+            LimanError: as for :meth:`step`.
+        """
+        checked = checked_context(context)
+        call = await retried(self._workshop, self._reception, session_id, checked)
+        return await self._taken(call)
+
+    def dump(self, session_id: str | None = None) -> str:
+        """A session as text: lines of JSON, a header and a row for each event.
+
+        Args:
+            session_id: the session; the opened one when absent.
+
+        Raises:
+            UnknownSession: there is no such session.
+            UsageError: the storage keeps no journal, or no session is opened.
+            StorageError: the storage cannot be read.
+        """
+        return self._portal.run(dump(self._workshop, self._reception, session_id))
+
+    def load(self, data: str) -> str:
+        """Store a session that :meth:`dump` gave, anywhere; it is the opened one from now on.
+
+        Nothing is written before all of it was looked at, and what the storage has is never
+        changed: of a session that is there already, only missing rows are added. For an agent of
+        another name it is another session, with ids of its own.
+
+        Returns:
+            The session's id.
+
+        Raises:
+            UsageError: the text is no session, another one of that id is stored, or the storage
+                keeps no journal.
+            StorageError: the storage cannot be written.
+        """
+        return self._portal.run(load(self._workshop, self._reception, data))
+
     async def _taken(self, call: Call) -> StepResult:
         """The result of a turn that is taken now."""
         number = await call.session.step(
@@ -408,6 +484,10 @@ class Agent:
         """Every edge considered: its condition, the values it read, its outcome, and why."""
         return self._read(session_id, lambda tree, _: TransitionsView(tree))
 
+    def history(self, session_id: str | None = None) -> HistoryView:
+        """The turns of a session and where it was forked from. Runs nothing."""
+        return self._read(session_id, HistoryView)
+
     def pending(self, *, session_id: str | None = None) -> tuple[Question, ...]:
         """The questions of a session that wait for a person, in the order of asking."""
         return self._read(session_id, lambda tree, _: open_questions(tree))
@@ -440,19 +520,7 @@ class Agent:
         The listener is called on the event loop's thread and must return at once. While anybody
         listens, models stream their replies. An exception of a listener becomes a warning.
         """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
-    def _emit(self, event: Event) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener(event)
-            except Exception as error:  # noqa: BLE001 - a turn never depends on who listens
-                with contextlib.suppress(Warning):  # where warnings are errors
-                    warnings.warn(
-                        f"a listener failed on {event.kind}: {type(error).__name__}: {error}",
-                        stacklevel=2,
-                    )
+        return self._listeners.add(listener)
 
     # ── shown in a cell ──────────────────────────────────────────────────────────────────────────
 
@@ -473,40 +541,3 @@ class Agent:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return self._card()._repr_mimebundle_(include, exclude)
-
-
-def _answer(value: Any, question: Question | str | None) -> Answer | None:
-    if value is NO_ANSWER:
-        if question is not None:
-            raise UsageError("resume(question=…) needs the answer, too: agent.resume(answer, …)")
-        return None
-    return Answer(value, question.id if isinstance(question, Question) else question)
-
-
-def _one_source(specs: Any, specs_dir: str | Path | None) -> Any:
-    if (specs is None) == (specs_dir is None):
-        raise UsageError(
-            "an Agent needs its specs, once: Agent('specs/'), Agent(specs_dir='specs/'), or "
-            "Agent(specs='''kind: LLMNode …''')"
-        )
-    return specs if specs_dir is None else Path(specs_dir)
-
-
-def _several(
-    functions: Iterable[Callable[..., Any]], argument: str
-) -> tuple[Callable[..., Any], ...]:
-    if callable(functions) or not isinstance(functions, Iterable):
-        raise UsageError(f"{argument}= takes a list of functions, such as {argument}=[get_weather]")
-    return tuple(functions)
-
-
-def _by_node(llms: Mapping[str, Any] | None) -> dict[str, Any]:
-    if llms is not None and not isinstance(llms, Mapping):
-        raise UsageError(
-            "llms= gives single nodes their models: llms={'chat': …}; one model for all is llm=…"
-        )
-    return dict(llms or {})
-
-
-def _names(names: Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

@@ -12,11 +12,19 @@ from typing import Any
 from uuid import uuid4
 
 from liman_nb.engine.run import Runtime
-from liman_nb.engine.session import Session
+from liman_nb.engine.session import Answer, Session
 from liman_nb.errors import UsageError
-from liman_nb.result import ExecutorInput, entry_of
+from liman_nb.result import ExecutorInput, Question, entry_of
 from liman_nb.state.json_values import check_json
 from liman_nb.workshop import Workshop
+
+
+class _NoAnswer:
+    def __repr__(self) -> str:
+        return "no answer"
+
+
+NO_ANSWER = _NoAnswer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Reception:
 
     def __init__(self, workshop: Workshop, session_id: str | None) -> None:
         self._workshop = workshop
-        self.opened = None if session_id is None else self._own(session_id)
+        self.opened = None if session_id is None else self.own(session_id)
 
     def known(self, session_id: str | None) -> Known | None:
         """The session of that id; the opened one, if there is one, for ``None``.
@@ -59,11 +67,11 @@ class Reception:
         Raises:
             UsageError: the id is no text.
         """
-        return self.opened if session_id is None else self._own(session_id)
+        return self.opened if session_id is None else self.own(session_id)
 
     def new_session(self, session_id: str | None) -> Known:
         """Another session is the opened one from now on; a new one for ``None``."""
-        self.opened = known = self._own(uuid4().hex[:16] if session_id is None else session_id)
+        self.opened = known = self.own(new_id() if session_id is None else session_id)
         return known
 
     def running(self, session_id: str | None) -> Session | None:
@@ -130,12 +138,21 @@ class Reception:
                 f"could not go on while run_sync waits for it; use: await agent.step(…)"
             )
 
-    def _own(self, session_id: str) -> Known:
-        """A session of the agent's own name."""
+    def own(self, session_id: str) -> Known:
+        """A session of the agent's own name.
+
+        Raises:
+            UsageError: the id is no text.
+        """
         if not isinstance(session_id, str):
             raise UsageError(f"a session_id is a text, not a {type(session_id).__name__}")
         check_json(session_id, "session_id")
         return Known(session_id, self._workshop.sessions.root_of(session_id))
+
+
+def new_id() -> str:
+    """A text id for a new session."""
+    return uuid4().hex[:16]
 
 
 def checked_context(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -164,3 +181,16 @@ def _given(value: Any) -> Any:
     raise UsageError(
         f"the input of a turn is text, a mapping, or an ExecutorInput, not {type(value).__name__}"
     )
+
+
+def answer_of(value: Any, question: Question | str | None) -> Answer | None:
+    """A person's answer; ``None`` for none.
+
+    Raises:
+        UsageError: a question without an answer.
+    """
+    if value is NO_ANSWER:
+        if question is not None:
+            raise UsageError("resume(question=…) needs the answer, too: agent.resume(answer, …)")
+        return None
+    return Answer(value, question.id if isinstance(question, Question) else question)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import find_callables
 from liman_nb.engine.events import Event
 from liman_nb.engine.joins import Joins
@@ -24,6 +22,7 @@ from liman_nb.engine.stages import Stage, check_stage
 from liman_nb.errors import Problem, UsageError
 from liman_nb.models.choose import as_llm, default_llm
 from liman_nb.models.llm import LLM
+from liman_nb.parts import Function, Parts
 from liman_nb.specs.check import check_specs, load_graph
 from liman_nb.specs.documents import SuppliedTool
 from liman_nb.specs.findings import did_you_mean, listed
@@ -33,8 +32,6 @@ from liman_nb.state.storage import StateStorage
 from liman_nb.tools.calling import function_name
 from liman_nb.tools.functions import describe_function
 from liman_nb.tools.resolve import Resolver
-
-Function = Callable[..., Any]
 
 
 class Problems(list[Problem]):
@@ -47,24 +44,6 @@ class Problems(list[Problem]):
     def errors(self) -> list[Problem]:
         """Those that stop loading."""
         return [p for p in self if p.level == "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an agent was made with: the arguments of :class:`liman_nb.Agent`."""
-
-    source: Any
-    start_node: str | None
-    tools: tuple[Function, ...]
-    functions: tuple[Function, ...] | Mapping[str, Function]
-    allow_imports: tuple[str, ...]
-    language: str | None
-    strict: bool
-    llm: Any
-    llms: Mapping[str, Any]
-    state_storage: StateStorage | None
-    bounds: Bounds
-    name: str | None
 
 
 class Workshop:

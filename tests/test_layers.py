@@ -19,7 +19,7 @@ LAYERS = [
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "workshop", "portal", "reception", "agent"},
+    {"result", "parts", "workshop", "portal", "reception", "copies", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""

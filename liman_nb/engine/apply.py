@@ -134,7 +134,6 @@ def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
         _remember(tree, executor, row)
     changes.touched.append(executor.id)
     _record(executor, row)
-    executor.ended_row = tree.seq
     for child in row.children:
         _add(tree, executor, _child(executor, child, row), changes)
     for join in row.joins:
@@ -255,6 +254,8 @@ def mirror(root: Executor, turn: Executor) -> None:
 def _join(tree: Tree, executor: Executor, record: JoinRecord, at: str, changes: Changes) -> None:
     """What the executor's run means for a join; one that starts is a child of its fork."""
     joins = tree.turns[-1].joins
+    if record.fork not in tree.executors:
+        raise EngineError(f"executor {record.fork} has a join and is not there")
     join = joins.setdefault((record.fork, record.run, record.node), Join())
     if record.outcome == "late":
         join.late.append(executor.id)
@@ -306,7 +307,7 @@ def _ask(tree: Tree, row: AskRow, changes: Changes) -> None:
     tree.asking[executor.id] = None
     changes.touched.append(executor.id)
     if row.state is not None:
-        _actor(tree, executor).extras = row.state
+        _leave(tree, executor, row.state)
         changes.actors[executor.node] = executor.id
 
 
@@ -338,9 +339,16 @@ def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
     elif actor.node_type == "ToolNode":
         _last_call(tree, actor, executor, row)
     if row.state is not None:
-        actor.extras = row.state
+        _leave(tree, executor, row.state)
     actor.runs += 1
     actor.has_error = row.error is not None
+    executor.ran_row, executor.history = tree.seq + 1, len(actor.messages)
+
+
+def _leave(tree: Tree, executor: Executor, extras: dict[str, Any]) -> None:
+    """The executor leaves its node these extras."""
+    _actor(tree, executor).extras = executor.left = extras
+    executor.left_row = tree.seq + 1
 
 
 def _actor(tree: Tree, executor: Executor) -> NodeActor:
@@ -362,13 +370,13 @@ def _become(actor: NodeActor, node_type: str) -> None:
 def _last_call(tree: Tree, actor: NodeActor, executor: Executor, row: RunRow) -> None:
     """Keep the last call; of the calls of one reply, that with the highest position."""
     earlier = tree.executors.get(actor.last_call.executor) if actor.last_call else None
-    if earlier is None or not _is_later_call(earlier, executor):
+    if earlier is None or not is_later_call(earlier, executor):
         actor.last_call = LastCall(
             executor=executor.id, input=executor.input, output=row.output, error=row.error
         )
 
 
-def _is_later_call(one: Executor, other: Executor) -> bool:
+def is_later_call(one: Executor, other: Executor) -> bool:
     """Whether `one` answers a later call of the very reply that `other` answers a call of."""
     same_reply = (one.parent, one.parent_run) == (other.parent, other.parent_run)
     if not (one.called and other.called and same_reply):
@@ -399,6 +407,7 @@ def close_below(tree: Tree, changes: Changes) -> None:
             messages = tree.actors[executor.node].messages
             if "tool_calls" in messages[-1]:
                 messages += tool_results(tree, executor)
+            executor.history = len(messages)
             changes.actors[executor.node] = executor.id
         _close(executor, at)
         changes.touched.append(executor.id)

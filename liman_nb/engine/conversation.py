@@ -72,12 +72,12 @@ def _entries(tree: Tree, executor: Executor) -> Iterator[tuple[tuple[int, int], 
         return
     said = _said(executor)
     if said is not None:
-        yield (executor.ended_row, 1), said
+        yield (executor.ran_row, 1), said
     for position, record in enumerate(executor.transitions):
         if record.outcome == "fired":
             handed = as_text(executor.output) if executor.error is None else _failure(executor)
             call = Entry("system", handed, executor.ended_at, executor.node, "mesh_call")
-            yield (executor.ended_row, 2 + position), call
+            yield (executor.ran_row, 2 + position), call
 
 
 def _said(executor: Executor) -> Entry | None:
@@ -142,5 +142,5 @@ def _message(entry: Entry, reader: str) -> Message:
 def yields_by_agent(tree: Tree) -> Mapping[str, Any]:
     """The latest structured output of each node of a session."""
     given = [e for e in tree.executors.values() if isinstance(e.output, dict) and not e.called]
-    ordered = sorted((e for e in given if e.id != tree.root), key=lambda e: e.ended_row)
+    ordered = sorted((e for e in given if e.id != tree.root), key=lambda e: e.ran_row)
     return {e.node: e.output for e in ordered}

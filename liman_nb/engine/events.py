@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,3 +43,31 @@ class Event:
 
 Listener = Callable[[Event], None]
 """Called on the event loop's thread; it must return at once and not raise."""
+
+
+class Listeners:
+    """Whoever wants the events."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def any(self) -> bool:
+        """Whether anybody does."""
+        return bool(self._listeners)
+
+    def add(self, listener: Listener) -> Callable[[], None]:
+        """Tell a listener from now on; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell(self, event: Event) -> None:
+        """Tell all of them. A turn never depends on who listens: exceptions become warnings."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001 - a listener's own code
+                with contextlib.suppress(Warning):  # where warnings are errors
+                    warnings.warn(
+                        f"a listener failed on {event.kind}: {type(error).__name__}: {error}",
+                        stacklevel=2,
+                    )

@@ -174,7 +174,7 @@ def _derive(tree: Tree) -> None:
     if tree.status == "cancelled":
         close_below(tree, tree.unsaved)
     _count_runs(tree)
-    tree.seq = _count_rows(tree)
+    tree.seq = count_rows(tree)
     for executor in tree.executors.values():
         if executor.status == "idle":
             tree.idle[executor.id] = None
@@ -213,7 +213,7 @@ def _count_runs(tree: Tree) -> None:
                 turn.llm_runs[executor.node] = runs + executor.runs
 
 
-def _count_rows(tree: Tree) -> int:
+def count_rows(tree: Tree) -> int:
     """How many rows made this tree: each one has left its trace."""
     turns = sum(1 + turn.runs + bool(turn.cancelled) for turn in tree.turns)
     return turns + sum(e.asked + len(e.answers) for e in tree.executors.values())

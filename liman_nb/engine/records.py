@@ -162,7 +162,7 @@ def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> Sessi
         seconds: how old yields, calls, analyses and decisions may be; ``None`` for any age.
     """
     oldest = "" if seconds is None else stamp(now - timedelta(seconds=seconds))
-    ran = sorted(_ran(tree), key=lambda executor: executor.ended_row)
+    ran = sorted(_ran(tree), key=lambda executor: executor.ran_row)
     found: dict[str, list[Any]] = {
         "yields": [record for e in ran for record in _yields(e)],
         "mesh_communications": [record for e in ran for record in _calls(e)],
@@ -250,7 +250,7 @@ def _decisions(tree: Tree) -> Iterator[DecisionRecord]:
     executors = [e for e in tree.executors.values() if e.id != tree.root]
     for turn in tree.turns:
         own = [e for e in executors if e.turn == turn.number]
-        for executor in sorted(own, key=lambda e: (e.ended_row, e.started_row)):
+        for executor in sorted(own, key=lambda e: (e.ran_row, e.started_row)):
             yield from _of_run(executor)
         for key, join in turn.joins.items():
             yield from _of_join(tree, key, join)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeVar
@@ -19,13 +19,15 @@ from liman_nb.engine.apply import apply
 from liman_nb.engine.decide import cancel_row, turn_row
 from liman_nb.engine.drive import Drive
 from liman_nb.engine.events import Event, EventKind
+from liman_nb.engine.forking import Copy
 from liman_nb.engine.inside import waiting_turns
 from liman_nb.engine.lease import Leased, SessionLease
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.queue import Turnstile
 from liman_nb.engine.run import CallTime, Runtime, stamp, utc_now
-from liman_nb.engine.states import touched
-from liman_nb.engine.tree import ENDED, Tree
+from liman_nb.engine.states import touched, whole
+from liman_nb.engine.stopping import Stop, still_running, to_the_end
+from liman_nb.engine.tree import ENDED, Changes, Tree, Turn
 from liman_nb.errors import (
     ContextMissing,
     EngineError,
@@ -40,7 +42,6 @@ from liman_nb.state.journal import JournalStorage
 from liman_nb.state.json_values import copied, read_back
 from liman_nb.state.rows import AnyRow
 from liman_nb.state.storage import Commit, StateStorage
-from liman_nb.tools.calling import LeftRunning
 from liman_nb.tools.credentials import TurnCredentials
 
 T = TypeVar("T")
@@ -86,6 +87,11 @@ class Session:
     def is_open(self) -> bool:
         """Whether the last turn has not ended."""
         return self.tree.is_open
+
+    @property
+    def is_only_here(self) -> bool:
+        """Whether it is known to be a fork and is not stored, since it has no turn yet."""
+        return self.tree.lineage is not None and not self.tree.turns
 
     def read(self, make: Callable[[Tree, Collection[str]], T]) -> T:
         """Something made of the tree and of the ids of the executors that run at this moment.
@@ -189,6 +195,44 @@ class Session:
             stop()
         return stop is not None
 
+    # ── a session that is copied ─────────────────────────────────────────────────────────────────
+
+    async def begin(self, copy: Copy) -> None:
+        """Begin as a copy of another session, in one commit where the storage keeps a journal.
+
+        Raises:
+            UsageError: the session has turns already, or one begins.
+            StorageError: the storage failed.
+        """
+        if self._line().held:  # never wait: it may be for a loop that waits for this call
+            raise self._in_use()
+        async with self._line(), self._leased() as lease:
+            await self._refresh(lease.rows)
+            if self.tree.turns:
+                raise self._in_use()
+            if copy.rows:
+                await self._commit(copy.rows)
+            elif copy.tree is not None:
+                await self._replace(copy.tree)
+            else:
+                self.tree.lineage = copy.lineage
+
+    def _in_use(self) -> UsageError:
+        return UsageError(
+            f"there is a session {self.tree.session_id!r} already, and it stays as it is: give "
+            f"another id, or none"
+        )
+
+    async def changed_elsewhere(self) -> None:
+        """Show what is stored, which was changed by other means.
+
+        A turn under way is left alone: its next commit finds out.
+        """
+        if not self._line().held:
+            async with self._line():
+                self._stale = True
+                await self._refresh()
+
     # ── what may not be done ─────────────────────────────────────────────────────────────────────
 
     def _refuse_waiting_for_itself(self) -> None:
@@ -243,13 +287,7 @@ class Session:
         if not self.is_open:
             raise OpenTurn(f"session {session_id!r} has no open turn to resume; use agent.step()")
         turn = self.tree.turns[-1]
-        missing = [key for key in turn.context_keys if key not in context]
-        if missing:
-            raise ContextMissing(
-                f"session {session_id!r}: turn {turn.number} was begun with the context keys "
-                f"{', '.join(turn.context_keys)}. Context is never stored, so pass "
-                f"{', '.join(missing)} again: await agent.resume(context={{…}})"
-            )
+        check_context(session_id, turn, context, "resume")
         gone = [name for name in turn.attached if name not in runtime.callables.attached]
         if gone:
             raise FunctionMissing(
@@ -273,7 +311,7 @@ class Session:
     async def _turn(
         self, runtime: Runtime, context: Mapping[str, Any], first: AnyRow | None = None
     ) -> int:
-        stop = self._stop = _Stop()
+        stop = self._stop = Stop()
         call_time = CallTime(context, TurnCredentials())
         drive = self._drive = Drive(runtime, self.tree, call_time, self._commit)
         try:
@@ -284,7 +322,7 @@ class Session:
         except asyncio.CancelledError:
             was_ours = stop.take_back()
             why = "stopped by the caller" if was_ours else "cancelled"
-            reason = why + _still_running(call_time.left_running)
+            reason = why + still_running(call_time.left_running)
             cancelled_again = await to_the_end(self._cancel(runtime.now(), reason))
             if cancelled_again or not was_ours:
                 self._tell(runtime, "turn_ended", self.tree.status)
@@ -332,20 +370,40 @@ class Session:
                 await self._commit_together([row])
 
     async def _commit_together(self, rows: Iterable[AnyRow]) -> None:
-        """Apply and store. After a failure the tree may be ahead of the storage: it is loaded."""
-        tree, first = self.tree, self.tree.seq
+        tree, applied = self.tree, list[tuple[AnyRow, Changes]]()
+
+        def change() -> Commit:
+            first = tree.seq
+            applied.extend((row, apply(tree, row)) for row in rows)
+            done = tuple(row for row, _ in applied)
+            return Commit(
+                tree.root,
+                first,
+                done,
+                lambda: touched(tree, *applied[-1]),
+                open=tree.is_open,
+                lease=self._lease.held,
+            )
+
+        await self._store(change)
+
+    async def _replace(self, tree: Tree) -> None:
+        """Store a whole tree, where no journal is kept."""
+
+        def change() -> Commit:
+            self.tree = tree
+            return Commit(
+                tree.root, 0, (), lambda: whole(tree), open=tree.is_open, lease=self._lease.held
+            )
+
+        await self._store(change)
+
+    async def _store(self, change: Callable[[], Commit]) -> None:
+        """Change and store. After a failure the tree may be ahead of the storage: it is loaded."""
         self._stale = True
         try:
             with self._reading:
-                applied = [(row, apply(tree, row)) for row in rows]
-            commit = Commit(
-                tree.root,
-                first,
-                tuple(row for row, _ in applied),
-                lambda: touched(tree, *applied[-1]),
-                open=self.is_open,
-                lease=self._lease.held,
-            )
+                commit = change()
             cancelled = await to_the_end(self._storage.commit(commit))
         except BaseException as error:
             await to_the_end(self._reload_if_possible())
@@ -364,7 +422,10 @@ class Session:
         """
         if self._stale or stored not in (None, self.tree.seq):
             tree = self.tree
-            self.tree = await load_tree(self._storage, tree.root, tree.session_id)
+            loaded = await load_tree(self._storage, tree.root, tree.session_id)
+            if not loaded.turns:
+                loaded.lineage = tree.lineage
+            self.tree = loaded
             self._stale = False
 
     async def _reload_if_possible(self) -> None:
@@ -373,61 +434,16 @@ class Session:
             await self._refresh()
 
 
-class _Stop:
-    """Ends a turn from any thread by cancelling the task that drives it."""
-
-    def __init__(self) -> None:
-        task = asyncio.current_task()
-        if task is None:
-            raise EngineError("a turn must run in a task of an event loop")
-        self._task = task
-        self._cancelled_before = task.cancelling()
-        self._loop = asyncio.get_running_loop()
-        self._asked = False
-        self._over = False
-
-    def __call__(self) -> None:
-        self._loop.call_soon_threadsafe(self._cancel)
-
-    def _cancel(self) -> None:
-        if not self._over and not self._asked:
-            self._asked = True
-            self._task.cancel()
-
-    def take_back(self) -> bool:
-        """Whether the cancellation was ours alone; then the task goes on."""
-        if not self._asked or self._over:
-            return False
-        self._over = True
-        return self._task.uncancel() <= self._cancelled_before
-
-    def end(self) -> None:
-        """The turn is over, and the task is no more cancelled than it was before."""
-        self.take_back()
-        self._over = True
-
-
-def _still_running(left: Sequence[LeftRunning]) -> str:
-    names = sorted({one.function for one in left if one.running})
-    if not names:
-        return ""
-    return f"; {', '.join(names)} may still run in a thread, and what it returns is discarded"
-
-
-async def to_the_end(work: Awaitable[T]) -> bool:
-    """Await to the end even if cancelled meanwhile; whether that happened.
+def check_context(session_id: str, turn: Turn, context: Mapping[str, Any], method: str) -> None:
+    """Whether a turn can be run with this context.
 
     Raises:
-        Exception: what the work raised.
+        ContextMissing: keys are missing that the turn was begun with.
     """
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled = True
-        except Exception:  # noqa: BLE001 - raised below
-            break
-    task.result()
-    return cancelled
+    missing = [key for key in turn.context_keys if key not in context]
+    if missing:
+        raise ContextMissing(
+            f"session {session_id!r}: turn {turn.number} was begun with the context keys "
+            f"{', '.join(turn.context_keys)}. Context is never stored, so pass "
+            f"{', '.join(missing)} again: await agent.{method}(context={{…}})"
+        )

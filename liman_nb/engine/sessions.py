@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from weakref import WeakValueDictionary
 
+from liman_nb.engine.forking import Copy, copied
 from liman_nb.engine.ids import root_id
-from liman_nb.engine.loading import load_tree
+from liman_nb.engine.loading import load_tree, tree_of
 from liman_nb.engine.session import Session
 from liman_nb.errors import UnknownSession
 from liman_nb.state.storage import StateStorage
@@ -68,6 +69,40 @@ class Sessions:
             )
         return self._keep(execution_id, session or Session(self._storage, tree))
 
+    async def fork(self, parent: Session, session_id: str, turns: int | None) -> Session:
+        """A new session with the first turns of another one, which does not change.
+
+        Args:
+            parent: the other one.
+            session_id: the new one's text id.
+            turns: how many; all for ``None``, an open last one included.
+
+        Raises:
+            UnknownSession: nothing is stored of the parent.
+            UsageError: it has fewer turns, or the id is in use.
+            StorageError: the storage failed.
+        """
+        root = self.root_of(session_id)
+        copy = await self._copy(parent, turns, root, session_id)
+        session = await self._load(root, session_id)
+        await session.begin(copy)
+        return session
+
+    async def _copy(self, parent: Session, turns: int | None, root: str, session_id: str) -> Copy:
+        """Of a journal, what is stored; of states, what they are at this moment."""
+        known = parent.tree
+        rows = await self._storage.peek_rows(known.root)
+        if rows is not None:
+            known = tree_of(known.root, rows, known.session_id)
+        if not known.turns:
+            raise UnknownSession(
+                f"there is no session {known.session_id!r} with turns in {self._storage!r}, so "
+                f"there is nothing to fork"
+            )
+        if rows is not None:
+            return copied(known, rows, turns, root, session_id)
+        return parent.read(lambda tree, _: copied(tree, None, turns, root, session_id))
+
     async def _load(self, root: str, session_id: str) -> Session:
         session = self._in_use.get(root)
         if session is None:
@@ -81,5 +116,5 @@ class Sessions:
             self._kept[root] = session
             self._kept.move_to_end(root)
             if len(self._kept) > KEPT_OPEN:
-                self._kept.popitem(last=False)
+                del self._kept[next(r for r, s in self._kept.items() if not s.is_only_here)]
             return session

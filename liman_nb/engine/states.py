@@ -68,12 +68,15 @@ def executor_of(state: ExecutorState) -> Executor:
         asked=state.asked,
         answers=list(state.answers),
         attempts=list(state.attempts),
+        ran_row=state.ran_row,
+        history=state.history,
+        left=state.left,
+        left_row=state.left_row,
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
         started_at=state.started_at,
         ended_at=state.ended_at,
         started_row=state.started_row,
-        ended_row=state.ended_row,
     )
 
 
@@ -107,12 +110,15 @@ def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
         asked=executor.asked,
         answers=tuple(executor.answers),
         attempts=tuple(executor.attempts),
+        ran_row=executor.ran_row,
+        history=executor.history,
+        left=executor.left,
+        left_row=executor.left_row,
         input_tokens=executor.input_tokens,
         output_tokens=executor.output_tokens,
         started_at=executor.started_at,
         ended_at=executor.ended_at,
         started_row=executor.started_row,
-        ended_row=executor.ended_row,
         session=_session(tree) if executor.id == tree.root else None,
     )
 
@@ -244,4 +250,18 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
         ),
         executors=after[:-1],
         last=after[-1],
+    )
+
+
+def whole(tree: Tree) -> Touched:
+    """Every state of a session that is stored for the first time: the root last.
+
+    Without a root nothing is there, so a saving that is cut off leaves no part of a session.
+    """
+    states = [executor_state(tree, e, i) for i, e in enumerate(tree.executors.values())]
+    root, *others = states
+    return Touched(
+        new_executors=tuple(reversed(others)),
+        actors=tuple(actor_state(tree, actor) for actor in tree.actors.values()),
+        last=root,
     )

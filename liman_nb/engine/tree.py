@@ -57,12 +57,15 @@ class Executor:
         asked: how many questions it has asked.
         answers: the answers to them, in order.
         attempts: what was tried before each run's outcome.
+        ran_row: number of rows up to its last run; 0 before.
+        history: number of messages of its actor after that, when an LLM.
+        left: the extras that it left its node, when it changed them.
+        left_row: number of rows up to that.
         input_tokens: tokens of the prompts of its runs, as the server counted them.
         output_tokens: tokens of the replies.
         started_at: when its row was written, UTC.
         ended_at: when its last run's row was written, UTC; empty before.
         started_row: number of the row that started it, 0-based.
-        ended_row: number of its last run's row.
     """
 
     id: str
@@ -90,12 +93,15 @@ class Executor:
     asked: int = 0
     answers: list[AnswerRecord] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)
+    ran_row: int = 0
+    history: int = 0
+    left: dict[str, Any] | None = None
+    left_row: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     started_at: str = ""
     ended_at: str = ""
     started_row: int = 0
-    ended_row: int = 0
 
 
 @dataclass(slots=True)

@@ -111,23 +111,44 @@ async def import_session(storage: StateStorage, lines: Iterable[str], check: Che
         SessionConflict: a turn is under way in the session; nothing was changed.
         StorageError: the storage cannot be written.
     """
-    header, rows, is_open = _read(lines, check)
-    known = await _rows(storage, header.root)
+    header, rows, is_open = read_session(lines, check)
+    return await store_session(storage, header.root, header.session_id, rows, is_open)
+
+
+async def store_session(
+    storage: StateStorage, root: str, session_id: str, rows: Sequence[AnyRow], is_open: bool
+) -> Imported:
+    """Stores a session that was read, in one commit.
+
+    Args:
+        storage: one that keeps a journal.
+        root: id of the session's root executor.
+        session_id: its text id.
+        rows: all of it.
+        is_open: whether its last turn is open.
+
+    Raises:
+        UsageError: the storage has another session of the same id or a later state of this one, or
+            it keeps no journal.
+        SessionConflict: a turn is under way in the session; nothing was changed.
+        StorageError: the storage cannot be written.
+    """
+    known = await _rows(storage, root)
     if list(map(dump_row, known)) != list(map(dump_row, rows[: len(known)])):
         raise UsageError(
-            f"{storage!r} has session {header.session_id!r} ({header.root}) with another content "
+            f"{storage!r} has session {session_id!r} ({root}) with another content "
             f"({len(known)} rows, {len(rows)} in what is imported); nothing was changed. Export "
             "that one and delete it first, if this one is to take its place"
         )
     added = tuple(rows[len(known) :])
     if added:
-        lease: Lease = await settled(storage.lease(header.root, header.session_id))
+        lease: Lease = await settled(storage.lease(root, session_id))
         try:
-            commit = Commit(header.root, len(known), added, Touched, open=is_open, lease=lease)
+            commit = Commit(root, len(known), added, Touched, open=is_open, lease=lease)
             await storage.commit(commit)
         finally:
             await settled(lease.release())
-    return Imported(header.root, header.session_id, len(rows), len(added))
+    return Imported(root, session_id, len(rows), len(added))
 
 
 async def _rows(storage: StateStorage, root: str) -> list[AnyRow]:
@@ -156,8 +177,12 @@ def _escaped(found: re.Match[str]) -> str:
 # ── in ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read(lines: Iterable[str], check: Check) -> tuple[Header, list[AnyRow], bool]:
-    """The header, the rows, and whether their last turn is open."""
+def read_session(lines: Iterable[str], check: Check) -> tuple[Header, list[AnyRow], bool]:
+    """A session that was exported: its header, its rows, and whether their last turn is open.
+
+    Raises:
+        UsageError: the lines are no session of this version.
+    """
     texts = [line.rstrip("\r\n") for line in lines]
     while texts and not texts[-1]:
         texts.pop()

@@ -227,12 +227,15 @@ class ExecutorState(_State):
         asked: how many questions it has asked.
         answers: the answers to them, in order.
         attempts: what was tried before each run's outcome.
+        ran_row: how many events made the session up to its last run.
+        history: how many messages its actor had after that, when a language model's.
+        left: the extras that it left its node, when it changed them.
+        left_row: how many events made the session up to that.
         input_tokens: tokens of the prompts of its runs, as the server counted them.
         output_tokens: tokens of the replies.
         started_at: when it started, UTC, ISO 8601 with ``Z``.
         ended_at: when its last run ended; empty before.
         started_row: number of the event that started it, 0-based.
-        ended_row: number of the event that was its last run.
         session: the session, on the root executor only.
     """
 
@@ -263,12 +266,15 @@ class ExecutorState(_State):
     asked: int = 0
     answers: tuple[AnswerRecord, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
+    ran_row: int = 0
+    history: int = 0
+    left: dict[str, Any] | None = None
+    left_row: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     started_at: str = ""
     ended_at: str = ""
     started_row: int = 0
-    ended_row: int = 0
     session: SessionState | None = None
 
 

@@ -6,7 +6,7 @@ field that takes anything is looked at here.
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -29,7 +29,11 @@ def check_storable(model: BaseModel, path: str) -> None:
 
 
 def _check(value: Any, annotation: Any, path: str) -> None:
-    if annotation is Any or isinstance(value, str | dict):
+    if isinstance(value, dict) and (item := _typed_item(annotation)) is not None:
+        check_json(list(value), f"the keys of {path}")
+        for key, each in value.items():
+            _check(each, item, f"{path}.{key}")
+    elif annotation is Any or isinstance(value, str | dict):
         check_json(value, path)
     elif isinstance(value, BaseModel):
         check_storable(value, path)
@@ -37,3 +41,11 @@ def _check(value: Any, annotation: Any, path: str) -> None:
         (item, *_) = get_args(annotation)
         for index, each in enumerate(value):
             _check(each, item, f"{path}[{index}]")
+
+
+def _typed_item(annotation: Any) -> Any:
+    """The type of the values of a ``dict[str, T]``; ``None`` where they may be anything."""
+    if get_origin(annotation) is not dict:
+        return None
+    _, item = get_args(annotation)
+    return None if item is Any else item

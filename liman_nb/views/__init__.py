@@ -2,6 +2,7 @@
 
 from liman_nb.views.bundles import View, ViewWarning
 from liman_nb.views.graph_view import GraphView
+from liman_nb.views.history import HistoryView, TurnInfo
 from liman_nb.views.messages import MessagesView
 from liman_nb.views.record import AgentView, ResultView
 from liman_nb.views.transitions import Transition, TransitionsView
@@ -11,11 +12,13 @@ from liman_nb.views.yields import YieldsView
 __all__ = [
     "AgentView",
     "GraphView",
+    "HistoryView",
     "MessagesView",
     "ResultView",
     "Transition",
     "TransitionsView",
     "TreeView",
+    "TurnInfo",
     "View",
     "ViewWarning",
     "YieldsView",

@@ -81,7 +81,7 @@ def conversation(tree: Tree, turns: int = TURNS_LIMIT) -> Conversation:
         turns: how many of its turns at most.
     """
     latest = tree.turns[-turns:]
-    entries = tuple(entry for turn in latest for entry in _entries(tree, turn))
+    entries = tuple(entry for turn in latest for entry in entries_of(tree, turn))
     left_out = [
         count(number, word)
         for number, word in (
@@ -94,7 +94,8 @@ def conversation(tree: Tree, turns: int = TURNS_LIMIT) -> Conversation:
     return Conversation(entries[-ENTRIES_LIMIT:], earlier)
 
 
-def _entries(tree: Tree, turn: Turn) -> Iterator[Entry]:
+def entries_of(tree: Tree, turn: Turn) -> Iterator[Entry]:
+    """What was asked in a turn, and what came out at its ends so far."""
     first = tree.executors[turn.executor]
     yield Entry(turn.number, "you", "user", first.started_at, value_text(first.input))
     branches = [e for e in _outside_calls(tree, first) if not _led_on(e)]

@@ -26,6 +26,7 @@ from liman_nb.views.elements import (
 )
 from liman_nb.views.escape import one_line
 from liman_nb.views.graph_view import GraphView
+from liman_nb.views.history import lineage_text
 from liman_nb.views.messages import MessagesView
 from liman_nb.views.moments import stamp
 from liman_nb.views.palette import StatusWord
@@ -207,9 +208,9 @@ def _head(
     *,
     latest_only: bool = False,
 ) -> _Head:
-    when = [f"recorded {stamp(recorded)}"] if recorded else []
+    when = [lineage_text(tree), f"recorded {stamp(recorded)}" if recorded else ""]
     if not tree.turns:
-        return _Head(one_line(name), "waiting", " · ".join(["no turn yet", *when]))
+        return _Head(one_line(name), "waiting", " · ".join(filter(None, ["no turn yet", *when])))
     turns = tree.turns[-1:] if latest_only else tree.turns
     executors = [e for e in tree.executors.values() if e.id != tree.root]
     members = [e for e in executors if e.turn >= turns[0].number]
@@ -220,4 +221,4 @@ def _head(
         count(sum(e.input_tokens + e.output_tokens for e in members), "token"),
         *when,
     ]
-    return _Head(title, session_status(tree, running), " · ".join(facts))
+    return _Head(title, session_status(tree, running), " · ".join(filter(None, facts)))

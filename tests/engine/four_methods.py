@@ -62,8 +62,10 @@ def seen(tree: Tree) -> dict:
         }
 
     def named(value):
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [named(item) for item in value]
+        if isinstance(value, dict):
+            return {_key(named(key)): named(item) for key, item in value.items()}
         if isinstance(value, LastCall):
             return (named(value.executor), value.input, value.output, value.error)
         if is_dataclass(value):
@@ -74,9 +76,15 @@ def seen(tree: Tree) -> dict:
         "executors": {names[e.id]: plain(e) for e in tree.executors.values()},
         "actors": {a.node: plain(a) for a in tree.actors.values()},
         "turns": [{**plain(t), "cancelled": bool(t.cancelled)} for t in tree.turns],
+        "seq": tree.seq,
         "idle": {names[i] for i in tree.idle},
+        "asking": {names[i] for i in tree.asking},
         "held": {node: names[i] for node, i in tree.held.items()},
     }
+
+
+def _key(key):
+    return tuple(key) if isinstance(key, list) else key
 
 
 def _way(tree: Tree, executor: Executor) -> str:

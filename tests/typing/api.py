@@ -24,6 +24,7 @@ from liman_nb import (
     ScriptedLLM,
     StateStorage,
     StepResult,
+    TurnInfo,
     Usage,
     View,
     call,
@@ -147,8 +148,19 @@ async def look(agent: Agent) -> None:
         assert_type(message, dict[str, Any])
     for name, fields in agent.yields().items():
         assert_type((name, fields), tuple[str, dict[str, Any]])
+    for turn in agent.history():
+        assert_type(turn, TurnInfo)
+        assert_type(turn.number, int)
     assert_type(agent.graph.to_mermaid(), str)
     assert_type(agent.check().errors, list[errors.Problem])
+
+
+async def copy(agent: Agent) -> None:
+    """Sessions made of others."""
+    assert_type(agent.fork(), str)
+    assert_type(agent.fork("alice", at_turn=2, new_session_id="other"), str)
+    assert_type(await agent.retry_turn("alice", {"user_id": "u-1"}), StepResult)
+    assert_type(agent.load(agent.dump("alice")), str)
 
 
 async def handle(agent: Agent) -> str:

@@ -11,10 +11,11 @@ from html_check import problems, text_of
 
 from liman_nb.engine.tree import Executor, NodeActor, Tree, Turn
 from liman_nb.specs.graph import Edge, Graph, Node
-from liman_nb.state.rows import ErrorRecord, TransitionRecord
+from liman_nb.state.rows import ErrorRecord, LineageRecord, TransitionRecord
 from liman_nb.views import (
     AgentView,
     GraphView,
+    HistoryView,
     MessagesView,
     ResultView,
     TransitionsView,
@@ -100,6 +101,7 @@ def hostile_tree(text: str) -> Tree:
         executors={e.id: e for e in (root, turn, call, after, answer)},
         actors={first: NodeActor("a", first, "LLMNode", messages=messages)},
         turns=[Turn(1, "turn", cancelled=text)],
+        lineage=LineageRecord(session_id=text, root=text, turns=1),
     )
 
 
@@ -112,6 +114,7 @@ def views(text: str) -> list[View]:
         TreeView(tree),
         MessagesView(text, tree.actors[text].messages),
         TransitionsView(tree),
+        HistoryView(tree),
         YieldsView(graph, tree),
         AgentView(text, graph, tree),
         ResultView(text, graph, tree),
