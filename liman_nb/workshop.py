@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Workshop:
             graph=graph,
             joins=Joins(graph),
             storage=self.storage,
-            bounds=self._parts.bounds,
+            bounds=_bounded(self._parts.bounds, graph.max_node_runs),
             callables=find_callables(graph, self._resolver, self._attached),
             models=self._models(graph),
             requests=self.requests,
@@ -135,12 +136,12 @@ class Workshop:
         )
 
     def node(self, name: str) -> Node:
-        """A node by its name.
+        """A node by its name, or by that of an entry point.
 
         Raises:
             UsageError: the graph has no such node.
         """
-        node = self.graph.nodes.get(name)
+        node = self.graph.nodes.get(self.graph.entry_points.get(name, name))
         if node is None:
             hint = did_you_mean(name, self.graph.nodes) or f"nodes: {listed(self.graph.nodes)}"
             raise UsageError(f"there is no node {name!r}; {hint}")
@@ -172,6 +173,13 @@ class Workshop:
             else:
                 self._chosen[key] = default_llm() if common is None else as_llm(common)
         return _usable(self._chosen[key])
+
+
+def _bounded(bounds: Bounds, max_node_runs: int | None) -> Bounds:
+    """The agent's bounds, or the specs' own where those are narrower."""
+    if max_node_runs is None or max_node_runs >= bounds.node_runs:
+        return bounds
+    return replace(bounds, node_runs=max_node_runs)
 
 
 def _usable(llm: LLM) -> LLM:

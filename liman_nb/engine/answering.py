@@ -7,7 +7,7 @@ from typing import Any
 
 from liman_nb.engine.ids import question_id
 from liman_nb.engine.questions import is_overdue
-from liman_nb.engine.run import stamp
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.errors import AnswerInvalid, UsageError, YieldsError
 from liman_nb.specs.graph import Graph

@@ -36,6 +36,7 @@ from liman_nb.state.rows import (
     CancelRow,
     ChildRecord,
     ErrorRecord,
+    ExpireRow,
     JoinRecord,
     RunRow,
     TurnRow,
@@ -43,7 +44,8 @@ from liman_nb.state.rows import (
 from liman_nb.state.states import LastCall
 
 UNKNOWN_TOOL = "UnknownTool"
-"""Node type of a call that names no tool of its caller. Such a call has no actor."""
+"""Node type of a call that cannot be made: it names no tool of its caller, or one too many was
+made. Such a call has no actor."""
 
 
 def apply(tree: Tree, row: AnyRow) -> Changes:
@@ -69,6 +71,8 @@ def apply(tree: Tree, row: AnyRow) -> Changes:
             _ask(tree, row, changes)
         case AnswerRow():
             _answer(tree, row, changes)
+        case ExpireRow():
+            _expire(tree, row, changes)
         case CancelRow():
             _cancel(tree, row, changes)
     tree.seq += 1
@@ -133,6 +137,7 @@ def _run(tree: Tree, row: RunRow, changes: Changes) -> None:
         changes.actors[executor.node] = executor.id
         _remember(tree, executor, row)
     changes.touched.append(executor.id)
+    executor.ran_row = tree.seq + 1
     _record(executor, row)
     for child in row.children:
         _add(tree, executor, _child(executor, child, row), changes)
@@ -251,17 +256,19 @@ def mirror(root: Executor, turn: Executor) -> None:
 # ── joins ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _join(tree: Tree, executor: Executor, record: JoinRecord, at: str, changes: Changes) -> None:
-    """What the executor's run means for a join; one that starts is a child of its fork."""
+def _join(
+    tree: Tree, source: Executor | None, record: JoinRecord, at: str, changes: Changes
+) -> None:
+    """What the source's run, or the time, means for a join; it starts as a child of its fork."""
     joins = tree.turns[-1].joins
     if record.fork not in tree.executors:
         raise EngineError(f"executor {record.fork} has a join and is not there")
-    join = joins.setdefault((record.fork, record.run, record.node), Join())
-    if record.outcome == "late":
-        join.late.append(executor.id)
+    join = joins.setdefault((record.fork, record.run, record.node), Join(at))
+    if source is not None and record.outcome == "late":
+        join.late.append(source.id)
         return
-    if record.arrived:
-        join.arrived[executor.node] = executor.id
+    if source is not None and record.arrived:
+        join.arrived[source.node] = source.id
     join.gone = record.gone
     if record.outcome == "halts":
         join.outcome = "halted"
@@ -292,6 +299,12 @@ def _joining(tree: Tree, fork: Executor, join: Join, record: JoinRecord, at: str
         },
         started_at=at,
     )
+
+
+def _expire(tree: Tree, row: ExpireRow, changes: Changes) -> None:
+    tree.turns[-1].expired += 1
+    for record in row.joins:
+        _join(tree, None, record, row.at, changes)
 
 
 # ── a person is asked, and answers ───────────────────────────────────────────────────────────────
@@ -342,7 +355,7 @@ def _remember(tree: Tree, executor: Executor, row: RunRow) -> None:
         _leave(tree, executor, row.state)
     actor.runs += 1
     actor.has_error = row.error is not None
-    executor.ran_row, executor.history = tree.seq + 1, len(actor.messages)
+    executor.history = len(actor.messages)
 
 
 def _leave(tree: Tree, executor: Executor, extras: dict[str, Any]) -> None:

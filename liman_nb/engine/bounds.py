@@ -15,6 +15,8 @@ class Bounds:
         depth: executors below each other.
         seconds: wall-clock seconds since the turn began or was resumed; ``None`` for no bound.
         concurrent: node runs under way at the same time; more wait.
+
+    A mesh document's ``mesh.max_chain_events`` narrows `node_runs`.
     """
 
     node_runs: int = 200

@@ -67,6 +67,7 @@ class Callables:
         attached: those of them that were attached in Python, as ``node.stage=name``.
         exclusive: names of the nodes whose actor takes one run at a time: LLMs, people, and those
             whose function asks for ``state``.
+        at_most: how many runs of a node may go side by side, for nodes that say so.
     """
 
     tools: dict[str, NodeTool] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class Callables:
     stages: dict[str, Stages] = field(default_factory=dict)
     attached: set[str] = field(default_factory=set)
     exclusive: set[str] = field(default_factory=set)
+    at_most: dict[str, int] = field(default_factory=dict)
 
 
 def find_callables(graph: Graph, resolver: Resolver, attached: Attached) -> Callables:
@@ -126,6 +128,8 @@ def _add_node(found: Callables, node: Node, resolver: Resolver) -> None:
     elif isinstance(node.spec, FunctionNodeSpec):
         function = resolver.resolve(node.spec.func or node.name, node.place)
         found.functions[node.name] = _node_function(function)
+        if node.spec.max_concurrent is not None:
+            found.at_most[node.name] = node.spec.max_concurrent
     if function is None or "state" in asked_names(function):
         found.exclusive.add(node.name)
     if function is not None:

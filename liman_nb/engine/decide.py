@@ -6,8 +6,10 @@ conditions, and hands back what happened; this file turns that into the one row 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from liman_nb.engine.apply import UNKNOWN_TOOL
@@ -16,6 +18,7 @@ from liman_nb.engine.ids import call_via
 from liman_nb.engine.joins import Joins, considered
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
+from liman_nb.specs.documents import LLMNodeSpec
 from liman_nb.specs.graph import Graph
 from liman_nb.state.rows import (
     AskRow,
@@ -109,7 +112,8 @@ def ended_row(
             question=result.question,
             state=result.state,
         )
-    node, children = graph.nodes.get(executor.node), _children(graph, executor, result)
+    result = _within_visits(graph, tree, executor, result)
+    node, children = graph.nodes.get(executor.node), _children(graph, tree, executor, result)
     arrivals: tuple[JoinRecord, ...] = ()
     if node is not None and not result.calls:
         children = tuple(child for child in children if child.node not in joins)
@@ -133,21 +137,59 @@ def ended_row(
     )
 
 
-def _children(graph: Graph, executor: Executor, result: RunResult) -> tuple[ChildRecord, ...]:
+def _within_visits(graph: Graph, tree: Tree, executor: Executor, result: RunResult) -> RunResult:
+    """The result without the edges that were followed as often as they may be in one turn."""
+    node = graph.nodes.get(executor.node)
+    bounds = {e.id: e.max_visits for e in node.edges if e.max_visits} if node else {}
+    if not bounds:
+        return result
+    same = [e for e in tree.executors.values() if e.turn == executor.turn]
+    visits = Counter(
+        t.edge for e in same if e.node == executor.node for t in e.transitions if _fired(t)
+    )
+
+    def bounded(record: TransitionRecord) -> TransitionRecord:
+        most = bounds.get(record.edge)
+        if most is None or not _fired(record) or visits[record.edge] < most:
+            return record
+        reason = f"it was followed {most} times in this turn, as often as its max_visits allows"
+        return record.model_copy(update={"outcome": "not fired", "reason": reason})
+
+    return replace(result, transitions=tuple(map(bounded, result.transitions)))
+
+
+def _fired(record: TransitionRecord) -> bool:
+    return record.outcome == "fired"
+
+
+def _children(
+    graph: Graph, tree: Tree, executor: Executor, result: RunResult
+) -> tuple[ChildRecord, ...]:
     if result.calls:
+        left = calls_left(graph, tree, executor)
         return tuple(
             ChildRecord(
                 via=call_via(position, call.id),
                 node=call.name,
-                node_type=_tool_type(graph, executor.node, call.name),
+                node_type=_tool_type(graph, executor.node, call.name)
+                if left is None or position < left
+                else UNKNOWN_TOOL,
             )
             for position, call in enumerate(result.calls)
         )
     return tuple(
         ChildRecord(via=t.edge, node=t.target, node_type=graph.nodes[t.target].kind)
         for t in result.transitions
-        if t.outcome == "fired"
+        if _fired(t)
     )
+
+
+def calls_left(graph: Graph, tree: Tree, executor: Executor) -> int | None:
+    """How many more tool calls an LLM may make for its message; ``None`` for any number."""
+    spec = graph.nodes[executor.node].spec
+    most = spec.max_tool_calls_per_message if isinstance(spec, LLMNodeSpec) else None
+    made = sum(tree.executors[child].called for child in executor.children)
+    return None if most is None else max(0, most - made)
 
 
 def _tool_type(graph: Graph, caller: str, name: str) -> str:
@@ -164,7 +206,11 @@ def cancel_row(reason: str, at: str) -> CancelRow:
 
 
 def runnable(
-    tree: Tree, exclusive: Collection[str], running: Collection[str], limit: int
+    tree: Tree,
+    exclusive: Collection[str],
+    running: Collection[str],
+    limit: int,
+    at_most: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:
     """The executors to start now, in creation order.
 
@@ -174,9 +220,10 @@ def runnable(
             functions that ask for ``state``. An LLM with unanswered calls keeps its actor.
         running: ids of the executors that run already.
         limit: how many may run at the same time.
+        at_most: how many of a node may, by its name; as many as there are for others.
     """
     free = limit - len(running)
-    busy = {tree.executors[i].node for i in running}
+    busy = Counter(tree.executors[i].node for i in running)
     chosen: list[str] = []
     for identity in tree.idle:
         if len(chosen) >= free:
@@ -184,10 +231,13 @@ def runnable(
         if identity in running:
             continue
         executor = tree.executors[identity]
-        if executor.node in exclusive and executor.node_type != UNKNOWN_TOOL:
-            if executor.node in busy or tree.held.get(executor.node, identity) != identity:
+        node = executor.node
+        if executor.node_type != UNKNOWN_TOOL:
+            if node in exclusive and (busy[node] or tree.held.get(node, identity) != identity):
                 continue
-            busy.add(executor.node)
+            if node in at_most and busy[node] >= at_most[node]:
+                continue
+            busy[node] += 1
         chosen.append(identity)
     return chosen
 

@@ -6,19 +6,23 @@ Nothing is decided here: `decide.py` says what may run, `perform.py` runs it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from functools import partial
 
 from liman_nb.engine.decide import RunResult, ended_row, exceeded, runnable
 from liman_nb.engine.events import Event
 from liman_nb.engine.inside import begin_run, waiting_turns
+from liman_nb.engine.joins import deadlines, overdue_joins
 from liman_nb.engine.perform import perform
 from liman_nb.engine.questions import asks_beforehand, crash_question, overdue
-from liman_nb.engine.run import CallTime, NodeRun, Runtime, stamp
+from liman_nb.engine.run import CallTime, NodeRun, Runtime
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import BoundExceeded, EngineError, NodeError
 from liman_nb.state.json_values import copied
-from liman_nb.state.rows import AnyRow, AskRow
+from liman_nb.state.rows import AnyRow, AskRow, ExpireRow
 
 GRACE = 0.5
 """Seconds that cancelled runs get to end. A sync function's thread cannot be stopped: after that
@@ -79,22 +83,38 @@ class Drive:
         while True:
             await self._start()
             if not self._ended:
+                if await self._give_up_waiting():
+                    continue
                 if not self._running:
-                    if await self._answer_overdue():
-                        continue
                     return
-                self._wake.clear()
-                await self._wake.wait()
+                await self._wait()
             if self._defect is not None:
                 raise EngineError("a node run could not be performed") from self._defect
             await self._commit_ended()
 
-    async def _answer_overdue(self) -> bool:
-        """Give questions whose deadline has passed their fallback; whether there were any."""
-        rows = overdue(self._tree, self._runtime.now())
+    async def _give_up_waiting(self) -> bool:
+        """Do without answers and branches that were waited for long enough; whether there were any.
+
+        Questions are looked at when nothing runs any more, since a turn does not wait for people.
+        """
+        now = self._runtime.now()
+        rows: list[AnyRow] = [] if self._running else [*overdue(self._tree, now)]
+        if joins := overdue_joins(self._runtime.joins, self._tree, stamp(now)):
+            rows.append(ExpireRow(kind="expire", at=stamp(now), joins=joins))
         if rows:
             await self._commit(rows)
         return bool(rows)
+
+    async def _wait(self) -> None:
+        """Until a run ends, or a join has waited long enough."""
+        self._wake.clear()
+        ends = deadlines(self._runtime.joins, self._tree).values()
+        if not ends:
+            await self._wake.wait()
+            return
+        left = datetime.fromisoformat(min(ends)) - self._runtime.now()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), max(left.total_seconds(), 0.001))
 
     async def _start(self) -> None:
         """Start what may run, each run in a task: one that ignores its end is left behind."""
@@ -103,6 +123,7 @@ class Drive:
             self._runtime.callables.exclusive,
             self._running,
             self._runtime.bounds.concurrent,
+            self._runtime.callables.at_most,
         )
         await self._ask_beforehand(ready)
         for identity in ready:

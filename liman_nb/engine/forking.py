@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from liman_nb.engine.apply import is_later_call, mirror
+from liman_nb.engine.apply import UNKNOWN_TOOL, is_later_call, mirror
 from liman_nb.engine.ids import actor_id, child_id, turn_id
 from liman_nb.engine.loading import count_rows
 from liman_nb.engine.messages import Message
@@ -21,6 +21,7 @@ from liman_nb.state.rows import (
     AnswerRow,
     AnyRow,
     AskRow,
+    ExpireRow,
     LineageRecord,
     RunRow,
     TurnRow,
@@ -136,6 +137,9 @@ def _moved(row: AnyRow, ids: Ids, session_id: str) -> AnyRow:
         case RunRow():
             joins = tuple(j.model_copy(update={"fork": ids[j.fork]}) for j in row.joins)
             return row.model_copy(update={"executor": ids[row.executor], "joins": joins})
+        case ExpireRow():
+            joins = tuple(j.model_copy(update={"fork": ids[j.fork]}) for j in row.joins)
+            return row.model_copy(update={"joins": joins})
         case AskRow() | AnswerRow():
             return row.model_copy(update={"executor": ids[row.executor]})
         case _:
@@ -230,7 +234,7 @@ def _traces(tree: Tree) -> dict[str, list[Executor]]:
     """By node, the executors that its actor has run or got something from, the latest last."""
     found: dict[str, list[Executor]] = {}
     for executor in sorted(tree.executors.values(), key=_last_trace):
-        if _last_trace(executor):
+        if _last_trace(executor) and executor.node_type != UNKNOWN_TOOL:
             found.setdefault(executor.node, []).append(executor)
     return found
 

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
 
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
+from liman_nb.specs.documents import ToolNodeSpec
 from liman_nb.specs.graph import Graph, Node, NodeKind
 from liman_nb.specs.joins import AllOf, AnyOf, Rule, Source
 from liman_nb.state.rows import ChildRecord, JoinOutcome, JoinRecord, TransitionRecord
@@ -59,6 +62,7 @@ class _Plan:
         fork: name of the node that its branches come from.
         bits: one bit for each of its sources, in the order of ``wait_for``.
         rule: when it starts.
+        seconds: how long it waits after the first arrival; ``None`` for as long as it takes.
         reach: by node, the sources that can be reached from there, itself included, without
             passing the join or the fork.
     """
@@ -68,6 +72,7 @@ class _Plan:
     fork: str
     bits: Mapping[str, int]
     rule: _Rule
+    seconds: float | None
     reach: Mapping[str, int]
 
     @property
@@ -139,7 +144,8 @@ def _plan(graph: Graph, node: Node, dominators: Mapping[str, set[str]]) -> _Plan
     fork = max(common, key=lambda name: len(dominators[name]), default="")
     rule = _compiled(node.join.rule, bits)
     reach = _reach(graph, bits, {node.name, fork})
-    return _Plan(node.name, node.kind, fork, bits, rule, reach)
+    seconds = None if isinstance(node.spec, ToolNodeSpec) else node.spec.wait_for_timeout
+    return _Plan(node.name, node.kind, fork, bits, rule, seconds, reach)
 
 
 def _compiled(rule: Rule, bits: Mapping[str, int]) -> _Rule:
@@ -189,15 +195,53 @@ def considered(
     """
     if not joins:
         return ()
-    turn = tree.turns[-1]
-    plans = joins.entered_at(tree.executors[turn.executor].node)
+    plans = _plans(joins, tree)
     fired = [t.target for t in transitions if t.outcome == "fired"]
     started = tuple(child.node for child in children)
     moment = _Moment(plans, tree, executor, started, loses=len(fired) < max(edges, 1))
     for target in dict.fromkeys(fired):
         if target in plans:
-            moment.arrive(plans[target])
+            moment.arrive(plans[target], executor)
+    if not moment.loses:
+        moment.loses = _closes_a_fork(tree, executor, started)
     return moment.records()
+
+
+def overdue_joins(joins: Joins, tree: Tree, at: str) -> tuple[JoinRecord, ...]:
+    """What becomes of the joins that have waited long enough, and of those that wait for them.
+
+    Args:
+        joins: the graph's.
+        tree: the session.
+        at: the current time, UTC, as it is stored.
+    """
+    late = [key for key, deadline in deadlines(joins, tree).items() if deadline <= at]
+    if not late:
+        return ()
+    moment = _Moment(_plans(joins, tree), tree, None, (), loses=True)
+    for key in late:
+        moment.give_up(key)
+    return moment.records()
+
+
+def deadlines(joins: Joins, tree: Tree) -> dict[JoinKey, str]:
+    """Until when the joins of the latest turn wait, as it is stored; those that wait for ever not.
+
+    Times are ISO 8601 in one form, so they are in the order of their texts.
+    """
+    if not joins or not tree.turns:
+        return {}
+    plans = _plans(joins, tree)
+    found: dict[JoinKey, str] = {}
+    for key, join in tree.turns[-1].joins.items():
+        seconds = plans[key[2]].seconds
+        if join.outcome == "waits" and seconds is not None:
+            found[key] = stamp(datetime.fromisoformat(join.since) + timedelta(seconds=seconds))
+    return found
+
+
+def _plans(joins: Joins, tree: Tree) -> Mapping[str, _Plan]:
+    return joins.entered_at(tree.executors[tree.turns[-1].executor].node)
 
 
 @dataclass(slots=True)
@@ -256,12 +300,12 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Moment:
-    """A node run that has ended, and the joins that it may concern.
+    """A node run that has ended, or a time that has come, and the joins that it may concern.
 
     Attributes:
         plans: the joins of the graph.
         tree: the session before the run.
-        executor: what ran.
+        executor: what ran; ``None`` where time alone has passed.
         started: names of the nodes that start as its own children.
         loses: whether something that could be reached before may be out of reach now.
         waiting: the joins that are looked at.
@@ -270,32 +314,36 @@ class _Moment:
 
     plans: Mapping[str, _Plan]
     tree: Tree
-    executor: Executor
+    executor: Executor | None
     started: tuple[str, ...]
     loses: bool
     waiting: dict[JoinKey, _Waiting] = field(default_factory=dict)
     late: list[JoinRecord] = field(default_factory=list)
 
-    def arrive(self, plan: _Plan) -> None:
-        """The executor's branch comes to a join."""
-        fork, run = self._fork(plan)
-        key = (fork, run, plan.node)
+    def arrive(self, plan: _Plan, source: Executor) -> None:
+        """A branch comes to a join."""
+        key = (*_fork_of(self.tree, source, plan), plan.node)
         known = self._joins.get(key)
         state = _Waiting.of(plan, known)
-        if known and (known.outcome != "waits" or self.executor.node in known.arrived):
+        if known and (known.outcome != "waits" or source.node in known.arrived):
             state.arrives, state.outcome = True, "late"
             self.late.append(state.record(key))
             self.loses = True
             return
         self.waiting[key] = state
-        state.arrived |= plan.bits[self.executor.node]
+        state.arrived |= plan.bits[source.node]
         state.gone &= ~state.arrived
         state.arrives = state.changed = True
         self.loses = self.loses or known is None
 
+    def give_up(self, key: JoinKey) -> None:
+        """A join has waited long enough: nothing else arrives."""
+        self.waiting[key] = _Waiting.of(self.plans[key[2]], self._joins[key])
+        self.waiting[key].give_up()
+
     def records(self) -> tuple[JoinRecord, ...]:
         """What becomes of the joins."""
-        if self.loses or self._closes_a_fork():
+        if self.loses:
             self._look_at_all()
             while self._one_halted() or self._circle_is_broken():
                 self._find_gone()
@@ -307,24 +355,6 @@ class _Moment:
     @property
     def _joins(self) -> Mapping[JoinKey, Join]:
         return self.tree.turns[-1].joins
-
-    def _fork(self, plan: _Plan) -> tuple[str, int]:
-        """The fork of a branch that comes to a join now, and the fork's run that led here."""
-        executor, run = self.executor, self.executor.runs + 1
-        while executor.node != plan.fork and executor.parent not in (None, self.tree.root):
-            run, executor = executor.parent_run, self.tree.executors[executor.parent or ""]
-        return executor.id, run
-
-    def _closes_a_fork(self) -> bool:
-        """Whether a fork with a waiting join ends now unless the join starts."""
-        forks = {key[0] for key, join in self._joins.items() if join.outcome == "waits"}
-        executor, going_on = self.executor, bool(self.started) or not forks
-        while not going_on and executor.parent is not None:
-            executor = self.tree.executors[executor.parent]
-            if executor.open_children == 1 and executor.id in forks:
-                return True
-            going_on = executor.open_children > 1 or bool(executor.calls)
-        return False
 
     # ── which sources are gone ───────────────────────────────────────────────────────────────────
 
@@ -338,6 +368,8 @@ class _Moment:
     def _is_below(self, key: JoinKey) -> bool:
         """Whether the executor belongs to a branch of a join's fork."""
         fork, run, _ = key
+        if self.executor is None:
+            return True
         if self.executor.id == fork:
             return self.executor.runs + 1 == run
         return _is_under(self.tree, self.executor, fork, run)
@@ -385,7 +417,7 @@ class _Moment:
         """The executors that may do something by themselves, but for the one that ran."""
         tree = self.tree
         for identity in (*tree.idle, *tree.asking, *tree.held.values()):
-            if identity != self.executor.id:
+            if self.executor is None or identity != self.executor.id:
                 yield tree.executors[identity]
 
     # ── which joins are decided ──────────────────────────────────────────────────────────────────
@@ -416,6 +448,27 @@ class _Moment:
         )
         below = (_is_under(self.tree, executor, fork, run) for executor in self._open())
         return bool(self.started) or any(starting) or any(below)
+
+
+def _fork_of(tree: Tree, source: Executor, plan: _Plan) -> tuple[str, int]:
+    """The fork of a branch that comes to a join now, and the fork's run that led here."""
+    executor, run = source, source.runs + 1
+    while executor.node != plan.fork and executor.parent not in (None, tree.root):
+        run, executor = executor.parent_run, tree.executors[executor.parent or ""]
+    return executor.id, run
+
+
+def _closes_a_fork(tree: Tree, executor: Executor, started: Sequence[str]) -> bool:
+    """Whether a fork with a waiting join ends now unless the join starts."""
+    joins = tree.turns[-1].joins
+    forks = {key[0] for key, join in joins.items() if join.outcome == "waits"}
+    going_on = bool(started) or not forks
+    while not going_on and executor.parent is not None:
+        executor = tree.executors[executor.parent]
+        if executor.open_children == 1 and executor.id in forks:
+            return True
+        going_on = executor.open_children > 1 or bool(executor.calls)
+    return False
 
 
 def _is_under(tree: Tree, executor: Executor, fork: str, run: int) -> bool:

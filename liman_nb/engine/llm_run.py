@@ -22,13 +22,13 @@ from liman_nb.state.rows import CallRecord
 
 
 async def run_llm(run: NodeRun, spec: LLMNodeSpec) -> RunResult:
-    """Ask the node's model once, and once more if its reply does not fit the node's yields.
+    """Ask the node's model once, and again if its reply does not fit the node's yields.
 
     A function of the node prepares the input before, another one works on the reply afterwards.
 
     Raises:
         ModelError: no usable reply after the attempts that the node's ``retry`` allows.
-        YieldsError: the second reply does not fit either.
+        YieldsError: the last reply does not fit either.
         NodeError: the system prompt names something that is not there, or a function of the node
             returned no mapping.
         Exception: whatever a function of the node raises.
@@ -174,18 +174,24 @@ def _call(call: ToolCall, position: int) -> CallRecord:
 async def _fitting(
     run: NodeRun, spec: LLMNodeSpec, yields: YieldsSchema, request: Request, reply: Reply
 ) -> tuple[dict[str, Any], str]:
-    """The yields and the text that held them; an unfit reply goes back to the model once."""
+    """The yields and the text that held them.
+
+    An unfit reply goes back to the model as often as the node's ``enforce_yields_retry`` says, once
+    where it says nothing.
+    """
     text = reply.text or ""
-    try:
-        return yields.parse_reply(text), text
-    except YieldsError as error:
-        run.tried(error, reply=text)
-        again = await _ask(run, spec, _corrected(request, text, error))
-    if again.tool_calls:
-        raise ModelError(
-            f"{run.node.name}: the model called a tool when it was asked to correct its reply"
-        )
-    return yields.parse_reply(again.text or ""), again.text or ""
+    for _ in range(1 if spec.enforce_yields_retry is None else spec.enforce_yields_retry):
+        try:
+            return yields.parse_reply(text), text
+        except YieldsError as error:
+            run.tried(error, reply=text)
+            again = await _ask(run, spec, _corrected(request, text, error))
+        if again.tool_calls:
+            raise ModelError(
+                f"{run.node.name}: the model called a tool when it was asked to correct its reply"
+            )
+        text = again.text or ""
+    return yields.parse_reply(text), text
 
 
 def _corrected(request: Request, text: str, error: YieldsError) -> Request:

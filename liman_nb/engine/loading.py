@@ -7,13 +7,15 @@ tree is put together out of the states of its executors and actors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 from liman_nb.engine.apply import apply, close_below, mirror
+from liman_nb.engine.ids import child_id, join_via
 from liman_nb.engine.states import actor_of, actor_state, executor_of, executor_state, turn_of
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.errors import EngineError, StorageError
 from liman_nb.state.rows import AnyRow, TurnRow
-from liman_nb.state.states import ExecutorState, NodeActorState
+from liman_nb.state.states import ExecutorState, NodeActorState, SessionState
 from liman_nb.state.storage import Projection, StateStorage, load_actor, load_executor
 
 
@@ -69,9 +71,11 @@ async def _from_states(storage: StateStorage, root: str, session_id: str | None)
         return Tree(session_id or "", root)
     executors = {root: top}
     await _load_below(storage, executors, [root])
+    started = await _load_joins(storage, executors, top.session)
     actors = await _load_actors(storage, root, executors.values())
     unsaved = _rolled_forward(executors, root, actors)
     await _load_below(storage, executors, unsaved)
+    unsaved += started
     try:
         return _tree(root, executors, actors, unsaved)
     except (EngineError, LookupError, ValueError) as error:
@@ -97,6 +101,23 @@ async def _load_below(
             )
         executors[identity] = state
         todo += map(str, state.child_executor_ids)
+
+
+async def _load_joins(
+    storage: StateStorage, executors: dict[str, ExecutorState], session: SessionState
+) -> list[str]:
+    """Joins that the root says have started and their forks do not yet; the ids of those forks."""
+    behind: list[str] = []
+    for join in (join for turn in session.turns for join in turn.joins):
+        fork = executors.get(str(join.fork))
+        identity = child_id(str(join.fork), join.run, join_via(join.node))
+        if join.outcome != "started" or fork is None or UUID(identity) in fork.child_executor_ids:
+            continue
+        children = (*fork.child_executor_ids, UUID(identity))
+        executors[str(join.fork)] = fork.model_copy(update={"child_executor_ids": children})
+        behind.append(str(join.fork))
+    await _load_below(storage, executors, behind)
+    return behind
 
 
 async def _load_actors(
@@ -215,7 +236,7 @@ def _count_runs(tree: Tree) -> None:
 
 def count_rows(tree: Tree) -> int:
     """How many rows made this tree: each one has left its trace."""
-    turns = sum(1 + turn.runs + bool(turn.cancelled) for turn in tree.turns)
+    turns = sum(1 + turn.runs + turn.expired + bool(turn.cancelled) for turn in tree.turns)
     return turns + sum(e.asked + len(e.answers) for e in tree.executors.values())
 
 

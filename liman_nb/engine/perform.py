@@ -85,5 +85,10 @@ async def _run_node(run: NodeRun) -> RunResult:
 def _unknown(run: NodeRun) -> str:
     caller = run.tree.executors[run.executor.parent or ""].node
     names = run.runtime.graph.nodes[caller].tools
+    if run.executor.node in names:
+        return (
+            f"{run.executor.node} was not called: {caller} has made all the tool calls that it may "
+            f"make for one message (max_tool_calls_per_message); answer without"
+        )
     known = f"the tools are {', '.join(names)}" if names else "there are no tools"
     return f"there is no tool {run.executor.node!r}; {known}"

@@ -8,7 +8,8 @@ from typing import Any
 
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.messages import as_text
-from liman_nb.engine.run import NodeRun, stamp
+from liman_nb.engine.run import NodeRun
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.errors import NodeError, NotApproved, QuestionExpired, ToolError
 from liman_nb.specs.documents import HumanNodeSpec, ToolNodeSpec

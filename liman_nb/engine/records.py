@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from liman_nb.engine.conversation import Entry, conversation
-from liman_nb.engine.run import stamp
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
 from liman_nb.state.json_values import copied
 

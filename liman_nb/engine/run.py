@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from liman_nb.engine.bounds import Bounds
@@ -12,6 +12,7 @@ from liman_nb.engine.callables import Callables
 from liman_nb.engine.events import Event, EventKind
 from liman_nb.engine.joins import Joins
 from liman_nb.engine.requests import RequestLog
+from liman_nb.engine.times import utc_now
 from liman_nb.engine.tree import ENDED, Executor, NodeActor, Tree
 from liman_nb.errors import EngineError
 from liman_nb.models.llm import LLM, Usage
@@ -23,16 +24,6 @@ from liman_nb.tools.calling import LeftRunning
 from liman_nb.tools.credentials import TurnCredentials
 from liman_nb.tools.frames import user_frame
 from liman_nb.tools.redaction import redact
-
-
-def utc_now() -> datetime:
-    """The current time, UTC."""
-    return datetime.now(UTC)
-
-
-def stamp(at: datetime) -> str:
-    """A time as it is stored: ISO 8601, UTC, milliseconds, ``Z``."""
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def storable(text: str) -> str:

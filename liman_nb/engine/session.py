@@ -24,9 +24,10 @@ from liman_nb.engine.inside import waiting_turns
 from liman_nb.engine.lease import Leased, SessionLease
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.queue import Turnstile
-from liman_nb.engine.run import CallTime, Runtime, stamp, utc_now
+from liman_nb.engine.run import CallTime, Runtime
 from liman_nb.engine.states import touched, whole
 from liman_nb.engine.stopping import Stop, still_running, to_the_end
+from liman_nb.engine.times import stamp, utc_now
 from liman_nb.engine.tree import ENDED, Changes, Tree, Turn
 from liman_nb.errors import (
     ContextMissing,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from liman_nb.engine.ids import actor_id, node_id
 from liman_nb.engine.tree import Changes, Executor, Join, JoinKey, NodeActor, Status, Tree, Turn
-from liman_nb.state.rows import AnyRow, AskRow, CancelRow, RunRow
+from liman_nb.state.rows import AnyRow, AskRow, CancelRow, ExpireRow, RunRow
 from liman_nb.state.states import (
     ExecutorState,
     ExecutorStatus,
@@ -135,6 +135,7 @@ def _session(tree: Tree) -> SessionState:
             cancelled=t.cancelled,
             attached=t.attached,
             joins=tuple(_join_state(key, join) for key, join in t.joins.items()),
+            expired=t.expired,
         )
         for t in tree.turns
     )
@@ -147,6 +148,7 @@ def _join_state(key: JoinKey, join: Join) -> JoinState:
         fork=UUID(fork),
         run=run,
         node=node,
+        since=join.since,
         arrived={source: UUID(executor) for source, executor in join.arrived.items()},
         gone=join.gone,
         late=tuple(UUID(executor) for executor in join.late),
@@ -166,11 +168,13 @@ def turn_of(state: TurnState) -> Turn:
         state.cancelled,
         state.attached,
         {(str(j.fork), j.run, j.node): _join_of(j) for j in state.joins},
+        state.expired,
     )
 
 
 def _join_of(state: JoinState) -> Join:
     return Join(
+        state.since,
         {source: str(executor) for source, executor in state.arrived.items()},
         state.gone,
         [str(executor) for executor in state.late],
@@ -228,6 +232,7 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     The executor that ran comes last, so that its actor is ahead of it if the saving is cut off. A
     run without an actor (a call of an unknown tool) comes first instead: its ancestors follow from
     it when the session is loaded. All of a cancellation follows from the root, which comes first.
+    So does that a join has started without a run; its own executor is saved before.
     """
     order = {identity: i for i, identity in enumerate(tree.executors)}
     changed = [*(i for i in dict.fromkeys(changes.touched) if i != tree.root), tree.root]
@@ -241,6 +246,8 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
 
     ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
     after = ending_with(ran if ran in changes.actors.values() else tree.root)
+    if isinstance(row, ExpireRow):
+        after = (after[-1], *after[:-1])
     return Touched(
         first=states[tree.root] if isinstance(row, CancelRow) else None,
         new_executors=tuple(states[i] for i in reversed(changes.created) if i != tree.root),

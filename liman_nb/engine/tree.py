@@ -156,13 +156,15 @@ class Join:
     """A join that at least one branch has arrived at.
 
     Attributes:
+        since: when the first branch arrived, UTC.
         arrived: by source, the executor whose branch arrived first.
-        gone: sources that can no longer arrive.
+        gone: sources that can no longer arrive, or did not arrive in time.
         late: executors whose branches counted for nothing: it had started or halted, or the source
             had arrived before.
         outcome: whether it has started.
     """
 
+    since: str = ""
     arrived: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
     late: list[str] = field(default_factory=list)
@@ -183,6 +185,7 @@ class Turn:
         llm_runs: runs so far, by LLM node.
         cancelled: why it was closed without finishing; empty when it was not.
         joins: its joins.
+        expired: how many times joins were given up waiting.
     """
 
     number: int
@@ -194,6 +197,7 @@ class Turn:
     cancelled: str = ""
     attached: tuple[str, ...] = ()
     joins: dict[JoinKey, Join] = field(default_factory=dict)
+    expired: int = 0
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from liman_nb.errors import Place
 from liman_nb.specs.agents import as_node
 from liman_nb.specs.findings import Findings, did_you_mean
 from liman_nb.specs.located import Located, in_words
-from liman_nb.specs.not_run import MAX_CHAIN_EVENTS, words_for
+from liman_nb.specs.not_run import words_for
 from liman_nb.specs.platform import DOCUMENT, MESH, not_ours
 from liman_nb.specs.references import Reference, parse_reference
 from liman_nb.specs.validation import IN_CODE
@@ -206,6 +206,4 @@ def _max_node_runs(block: Located | None, findings: Findings) -> int | None:
         message = f"{_BLOCK}.{_MAX_EVENTS}: {expected}, this is {in_words(written.plain())}"
         findings.error(message, written.place)
         return None
-    message = words_for(f"{_BLOCK}.{_MAX_EVENTS}", MAX_CHAIN_EVENTS)
-    findings.warn(message, written.key or written.place)
     return bound

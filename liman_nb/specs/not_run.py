@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from liman_nb.specs.edges import EDGE_FIELDS
 from liman_nb.specs.located import Located
 
 
@@ -40,9 +39,7 @@ TABLE: tuple[NotRun, ...] = (
     NotRun(("HumanNode",), "func", "a person is asked, no function"),
     NotRun(("FunctionNode",), "prompts", "a function has no prompts"),
     NotRun(("FunctionNode",), "tools", "a function calls no tools"),
-    NotRun(("LLMNode",), "max_tool_calls_per_message", "all tool calls of a reply are made"),
     NotRun(_AGENTS, "inputs", "its input is not compared with them"),
-    NotRun(_AGENTS, "wait_for_timeout", "it waits for as long as its sources may still arrive"),
     NotRun(
         _AGENTS,
         "communication_type",
@@ -54,12 +51,6 @@ TABLE: tuple[NotRun, ...] = (
         "enforce_yields",
         "what does not fit the yields is refused, and nothing is filled in",
         runs=(None, True),
-    ),
-    NotRun(
-        ("LLMNode",),
-        "enforce_yields_retry",
-        "a reply that does not fit goes back to the model once",
-        runs=(None, 1),
     ),
     NotRun(
         ("FunctionNode",),
@@ -78,15 +69,11 @@ TABLE: tuple[NotRun, ...] = (
         runs=(None, True),
     ),
     NotRun(("LLMNode", "HumanNode"), "max_concurrent", _ONE_BY_ONE, runs=(None, 1)),
-    NotRun(("FunctionNode",), "max_concurrent", "Bounds(concurrent=…) limits all runs together"),
     NotRun(_NODES, "metrics", "nothing is measured", foreign=True),
     NotRun(_NODES, "rate_limiter", "calls are not limited", foreign=True),
 )
 
 _ONLY_SYSTEM = "only 'system' is sent to the model"
-_MAX_VISITS = "the edge is followed as often as it fires"
-MAX_CHAIN_EVENTS = "Agent(bounds=Bounds(node_runs=…)) limits a turn"
-"""What happens instead of ``mesh.max_chain_events``."""
 
 
 def not_run(kind: str, tree: Located) -> Iterator[tuple[str, Located]]:
@@ -100,11 +87,6 @@ def not_run(kind: str, tree: Located) -> Iterator[tuple[str, Located]]:
     for name, prompt in prompts.fields.items() if prompts else ():
         if name != "system":
             yield words_for(f"prompts.{name}", _ONLY_SYSTEM), prompt
-    for field in EDGE_FIELDS if kind in _NODES else ():
-        edges = tree.fields.get(field)
-        for edge in (edges.items or (edges,)) if edges else ():
-            if visits := edge.fields.get("max_visits"):
-                yield words_for("max_visits", _MAX_VISITS), visits
 
 
 def words_for(what: str, instead: str) -> str:

@@ -289,6 +289,19 @@ class AnswerRow(_Stored):
     missing: bool = False
 
 
+class ExpireRow(_Stored):
+    """Joins have waited as long as their ``wait_for_timeout`` allows.
+
+    Attributes:
+        at: UTC time, ISO 8601 with ``Z``.
+        joins: what becomes of them, and of others that waited for them.
+    """
+
+    kind: Literal["expire"]
+    at: str
+    joins: tuple[JoinRecord, ...]
+
+
 class CancelRow(_Stored):
     """An open turn is closed without finishing: everything in it that has not ended is cancelled.
 
@@ -302,7 +315,7 @@ class CancelRow(_Stored):
     reason: str = ""
 
 
-AnyRow = TurnRow | RunRow | AskRow | AnswerRow | CancelRow
+AnyRow = TurnRow | RunRow | AskRow | AnswerRow | ExpireRow | CancelRow
 """A row of any kind."""
 
 _ROW: TypeAdapter[AnyRow] = TypeAdapter(Annotated[AnyRow, Field(discriminator="kind")])

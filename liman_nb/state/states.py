@@ -135,6 +135,7 @@ class JoinState(_State):
         fork: id of the executor whose branches are joined.
         run: the fork's run that began them, 1-based.
         node: name of the node that joins them.
+        since: when the first branch arrived, UTC.
         arrived: by source, the id of the executor whose branch arrived first.
         gone: sources that can no longer arrive.
         late: ids of the executors whose branches counted for nothing.
@@ -144,6 +145,7 @@ class JoinState(_State):
     fork: UUID
     run: int
     node: str
+    since: str = ""
     arrived: dict[str, UUID] = Field(default_factory=dict)
     gone: tuple[str, ...] = ()
     late: tuple[UUID, ...] = ()
@@ -163,6 +165,7 @@ class TurnState(_State):
         cancelled: why it was closed without finishing; empty when it was not.
         attached: functions attached in Python to its nodes, as ``node.stage=name``.
         joins: its joins that a branch has arrived at.
+        expired: how many times joins were given up waiting.
     """
 
     number: int
@@ -174,6 +177,7 @@ class TurnState(_State):
     cancelled: str = ""
     attached: tuple[str, ...] = ()
     joins: tuple[JoinState, ...] = ()
+    expired: int = 0
 
 
 class SessionState(_State):
