@@ -101,6 +101,8 @@ def test_a_conversation_has_the_ends_of_each_turn():
     assert [(entry.who, entry.role) for entry in said.entries] == [
         ("you", "user"),
         ("policy", "assistant"),
+        ("approve", "question"),
+        ("you", "user"),
         ("send", "assistant"),
     ]
 
