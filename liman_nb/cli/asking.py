@@ -76,10 +76,17 @@ def _asked(prompt: str, form: Form, when_empty: Callable[[Form], Any]) -> Any:
         except _Wrong as wrong:
             say(f"  {wrong}")
             continue
-        problems = [] if value is _LEFT_OUT else answer_problems(form.schema, value)
+        problems = [] if value is _LEFT_OUT else _problems(form, value)
         if not problems:
             return value
         say(f"  {one_line('; '.join(problems), _CAP)}")
+
+
+def _problems(form: Form, value: Any) -> list[str]:
+    """What does not fit of a part. One whose schema refers to others is judged with the whole."""
+    if '"$ref"' in json.dumps(dict(form.schema)):
+        return []
+    return answer_problems(form.schema, value)
 
 
 def _line(prompt: str) -> str:
@@ -118,12 +125,8 @@ def _read(line: str, form: Form) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        raise _Wrong(
-            f"This must be {_words(form)}{_AS_JSON.get(form.kind, ', as JSON')}."
-        ) from None
-
-
-_AS_JSON = {"integer": "", "number": "", "null": ""}
+        written = "" if form.kind in ("integer", "number", "null") else ", written as JSON"
+        raise _Wrong(f"This must be {_words(form)}{written}.") from None
 
 
 def _boolean(line: str) -> bool:

@@ -17,7 +17,7 @@ from liman_nb.cli.transcript import Transcript
 from liman_nb.engine.pending import Question
 from liman_nb.errors import AnswerInvalid, ContextMissing, OpenTurn, UsageError
 from liman_nb.views.answer_forms import answer_form
-from liman_nb.views.pending import PendingView
+from liman_nb.views.pending import PendingView, wanted_lines
 
 INTERRUPTED = 128 + 2
 """Exit status of a program that ended by Ctrl-C, as a shell reports it."""
@@ -54,6 +54,7 @@ class Talk:
         self._agent = agent
         self._context = context
         self._again = again
+        self._transcript = Transcript()
 
     def say(self, text: str) -> int:
         """Take a turn; the exit status.
@@ -85,43 +86,49 @@ class Talk:
     def _to_the_end(self, work: Coroutine[Any, Any, None]) -> int:
         """Run a turn until nothing is open in it, or a question is left open."""
         try:
-            asyncio.run(work)
-            while pending := self._agent.pending():
-                if not _is_terminal():
-                    say(f"\n{pending}")
-                    return self._left_open(pending)
-                try:
-                    self._answer(pending, pending[0])
-                except LeftOpen:
-                    say()
-                    return self._left_open(pending)
+            is_answered = self._run(work)
         except KeyboardInterrupt:
             return INTERRUPTED
-        return 0
+        finally:
+            if self._transcript.has_begun:
+                self._show_session()
+        if is_answered:
+            return 0
+        self._show_questions(self._agent.pending())
+        return QUESTIONS_OPEN
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Run a turn and ask what it asks; whether everything was answered."""
+        asyncio.run(work)
+        while pending := self._agent.pending():
+            if not _is_terminal():
+                return False
+            try:
+                self._answer(pending, pending[0])
+            except LeftOpen:
+                say()
+                return False
+        return True
 
     # ── the turn ─────────────────────────────────────────────────────────────────────────────────
 
     async def _step(self, text: str) -> None:
-        transcript = Transcript()
         try:
             async for event in self._agent.stream(text, context=self._context):
-                transcript.hear(event)
+                self._transcript.hear(event)
         finally:
-            self._end(transcript)
+            self._end()
 
-    async def _resume(self, answer: Any, question: str | None) -> None:
-        transcript = Transcript()
-        silence = self._agent.listen(transcript.hear)
+    async def _resume(self, answer: Any = NO_ANSWER, question: str | None = None) -> None:
+        silence = self._agent.listen(self._transcript.hear)
         try:
             await self._agent.resume(answer, question=question, context=self._context)
         finally:
             silence()
-            self._end(transcript)
+            self._end()
 
-    def _end(self, transcript: Transcript) -> None:
-        if transcript.has_begun:
-            transcript.end(self._agent.last_result)
-            self._show_session()
+    def _end(self) -> None:
+        self._transcript.end(self._agent.last_result)
 
     def _show_session(self) -> None:
         say(f"\n{self._agent.tree()}\nsession: {self._agent.session_id}")
@@ -137,35 +144,30 @@ class Talk:
         say(f"\n{pending.asked(question)}")
         while True:
             answer = ask_person(answer_form(question.form))
-            is_late = question.deadline is not None and question.deadline <= datetime.now(UTC)
+            if question.deadline is not None and question.deadline <= datetime.now(UTC):
+                say("The answer came after the deadline and is not used.")
+                return asyncio.run(self._resume())
             try:
-                asyncio.run(
-                    self._resume(NO_ANSWER, None) if is_late else self._resume(answer, question.id)
-                )
+                return asyncio.run(self._resume(answer, question.id))
             except AnswerInvalid as invalid:
-                say(f"This does not fit: {'; '.join(invalid.errors)}")
-                continue
-            if is_late:
-                say("The answer came after the deadline, and was not used.")
-            return
+                say(f"  This does not fit: {'; '.join(invalid.errors)}")
 
-    def _left_open(self, pending: PendingView) -> int:
-        say("\nTo go on:")
+    def _show_questions(self, pending: PendingView) -> None:
+        """What is asked, what an answer must be, and the command that gives it."""
         for question in pending:
             way = ["liman-nb", "resume", *self._again, "--session", str(self._agent.session_id)]
             way += ["--answer", json.dumps(pending.example(question), ensure_ascii=False)]
             if len(pending) > 1:
                 way += ["--question", pending.name(question)]
-            say(f"  {shlex.join(way)}")
-        return QUESTIONS_OPEN
+            wanted = (f"  {line}" for line in wanted_lines(question))
+            say("\n".join(["", pending.asked(question), *wanted, f"  → {shlex.join(way)}"]))
 
     def _refuse(self, error: OpenTurn) -> NoReturn:
         """Say what is open, and the ways on."""
         session = self._agent.session_id
         pending = self._agent.pending()
         if pending:
-            say(f"\n{pending}")
-            self._left_open(pending)
+            self._show_questions(pending)
             raise UsageError(
                 f"session {session!r} has a turn that waits for a person; answer it as shown, or "
                 f"add --open-turn abandon to give it up"

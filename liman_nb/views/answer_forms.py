@@ -179,7 +179,8 @@ class _Reader:
     def _fields(self, schema: Mapping[str, Any], depth: int) -> Iterator[Field]:
         declared, required = schema.get("properties"), schema.get("required")
         fields = dict(declared) if isinstance(declared, Mapping) else {}
-        wanted = [name for name in required if isinstance(name, str)] if required else []
+        names = required if isinstance(required, list) else []
+        wanted = [name for name in names if isinstance(name, str)]
         for name in dict.fromkeys([*fields, *wanted]):
             yield Field(str(name), self.form(fields.get(name, {}), depth - 1), name in wanted)
 
@@ -233,6 +234,15 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def text_size(value: Any) -> int:
+    """How many characters the texts within a JSON value have together."""
+    if isinstance(value, Mapping):
+        return sum(text_size(key) + text_size(part) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return sum(map(text_size, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def python_text(value: Any) -> str:

@@ -155,8 +155,10 @@ def _answered(executor: Executor) -> Iterator[Entry]:
 
 def _answer_text(value: Any) -> str:
     """An answer: on one line where it fits."""
+    if isinstance(value, str):
+        return value_text(value)
     line = json_text(value, _LINE_CAP)
-    return line if not isinstance(value, str) and len(line) < _LINE_CAP else value_text(value)
+    return line if len(line) <= _LINE_CAP else value_text(value)
 
 
 def _end(tree: Tree, executor: Executor) -> Iterator[Entry]:

@@ -24,7 +24,7 @@ class ShownJoin:
     Attributes:
         node: name of the node that joins.
         fork: id of the executor whose branches it joins.
-        executor: id of the executor that it has once it started.
+        executor: id of its executor; empty before it started.
         turn: number of the turn.
         is_over: whether that turn has ended.
         outcome: ``waits``, ``started`` or ``halted``.
@@ -81,7 +81,7 @@ def _shown(key: JoinKey, join: Join, turn: Turn, is_over: bool, graph: Graph | N
     return ShownJoin(
         node=name,
         fork=fork,
-        executor=child_id(fork, run, join_via(name)),
+        executor=child_id(fork, run, join_via(name)) if join.outcome == "started" else "",
         turn=turn.number,
         is_over=is_over,
         outcome=join.outcome,

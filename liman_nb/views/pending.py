@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from markupsafe import Markup
 
 from liman_nb.engine.pending import Question
 from liman_nb.state.rows import QuestionKind
-from liman_nb.views.answer_forms import Field, Form, answer_form, python_text
+from liman_nb.views.answer_forms import FILL_IN, Field, Form, answer_form, python_text, text_size
 from liman_nb.views.bundles import View
 from liman_nb.views.elements import (
     MONO,
@@ -102,15 +102,17 @@ class PendingView(View, Sequence[Question]):
         form = answer_form(question.form)
         answer = form.example(every_field=every_field)
         single = form.single
-        is_short = single is not None and len(answer) == 1 and single.form.kind != "object"
-        return answer.get(single.name, answer) if single is not None and is_short else answer
+        if question.form.get("type") != "object" or single is None or len(answer) != 1:
+            return answer
+        value = answer.get(single.name)
+        return answer if isinstance(value, Mapping) else value
 
     def line(self, question: Question, *, every_field: bool = False) -> str:
         """The line of Python that answers a question with :meth:`example`."""
         answer = self.example(question, every_field=every_field)
         which = f", question={python_text(self.name(question))}" if len(self) > 1 else ""
-        line = f"await agent.resume({python_text(answer)}{which})"
-        return line if len(line) <= _LINE_CAP else f"await agent.resume(…{which})"
+        shown = python_text(answer) if text_size(answer) <= _LINE_CAP else FILL_IN
+        return f"await agent.resume({shown}{which})"
 
     def name(self, question: Question) -> str:
         """What tells a question from the other open ones: its node's name, or its id."""
