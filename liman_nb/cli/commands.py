@@ -242,9 +242,8 @@ def ask(  # noqa: PLR0913 - each is one option
 
 @app.command(
     epilog=_examples(
-        "liman-nb resume specs/refunds --session case-1042",
-        "liman-nb resume specs/refunds --session case-1042 --answer true",
-        """liman-nb resume specs/refunds --session case-1042 --question refund --answer '"yes"'""",
+        "liman-nb resume specs/hello --session alice",
+        "liman-nb resume desk.yaml --session case-1042 --question refund --answer true",
     )
 )
 def resume(  # noqa: PLR0913 - each is one option
