@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import _COMMAND, Done, run_in_process
+from conftest import COMMAND, Done, run_in_process
 from terminal_session import TerminalSession
 
 DESK = """
@@ -58,7 +58,7 @@ def desk(tmp_path: Path) -> tuple[str, ...]:
 
 def at_terminal(*arguments: str) -> TerminalSession:
     """A command at a terminal, where every warning is an error."""
-    return TerminalSession([sys.executable, "-W", "error", "-c", _COMMAND, *arguments])
+    return TerminalSession([sys.executable, "-W", "error", "-c", COMMAND, *arguments])
 
 
 def asked(*desk: str) -> Done:
