@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from liman_nb.agent import Agent as Agent
     from liman_nb.engine.bounds import Bounds as Bounds
     from liman_nb.engine.events import Event as Event
+    from liman_nb.engine.pending import Question as Question
     from liman_nb.engine.tree import Executor as Executor
     from liman_nb.engine.tree import NodeActor as NodeActor
     from liman_nb.models.callables import CallableLLM as CallableLLM
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from liman_nb.models.scripted import ScriptedLLM as ScriptedLLM
     from liman_nb.models.written import call as call
     from liman_nb.result import ExecutorInput as ExecutorInput
-    from liman_nb.result import Question as Question
     from liman_nb.result import StepResult as StepResult
     from liman_nb.specs.conditions import View as View
     from liman_nb.state.disk.storage import DiskCacheStateStorage as DiskCacheStateStorage
@@ -54,7 +54,7 @@ _HOMES = {
     "NodeActor": "engine.tree",
     "NodeActorState": "state.states",
     "OpenAILLM": "models.openai_chat",
-    "Question": "result",
+    "Question": "engine.pending",
     "RedisStateStorage": "state.redis.storage",
     "Reply": "models.llm",
     "Request": "models.llm",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from liman_nb.copies import dump, fork, load, retried
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.events import Event, Listener, Listeners
+from liman_nb.engine.pending import Question, open_questions
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import OnOpenTurn, Session
 from liman_nb.engine.stages import Stage
@@ -19,12 +20,13 @@ from liman_nb.engine.tree import Tree
 from liman_nb.parts import Parts, by_node, names, one_source, several
 from liman_nb.portal import Portal
 from liman_nb.reception import NO_ANSWER, Call, Reception, answer_of, checked_context
-from liman_nb.result import Question, StepResult, open_questions, result_of
+from liman_nb.result import StepResult, result_of
 from liman_nb.state.storage import StateStorage
 from liman_nb.views.bundles import View
 from liman_nb.views.graph_view import GraphView
 from liman_nb.views.history import HistoryView
 from liman_nb.views.messages import MessagesView
+from liman_nb.views.pending import PendingView
 from liman_nb.views.record import AgentView, UnreadableView
 from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
@@ -459,7 +461,8 @@ class Agent:
 
     def tree(self, *, session_id: str | None = None) -> TreeView:
         """The executor tree of a session."""
-        return self._read(session_id, TreeView)
+        graph = self._workshop.graph
+        return self._read(session_id, lambda *now: TreeView(*now, graph=graph))
 
     def messages(self, node: str, *, session_id: str | None = None) -> MessagesView:
         """The message history of an LLM node.
@@ -482,15 +485,16 @@ class Agent:
 
     def transitions(self, *, session_id: str | None = None) -> TransitionsView:
         """Every edge considered: its condition, the values it read, its outcome, and why."""
-        return self._read(session_id, lambda tree, _: TransitionsView(tree))
+        graph = self._workshop.graph
+        return self._read(session_id, lambda tree, _: TransitionsView(tree, graph=graph))
 
     def history(self, session_id: str | None = None) -> HistoryView:
         """The turns of a session and where it was forked from. Runs nothing."""
         return self._read(session_id, HistoryView)
 
-    def pending(self, *, session_id: str | None = None) -> tuple[Question, ...]:
+    def pending(self, *, session_id: str | None = None) -> PendingView:
         """The questions of a session that wait for a person, in the order of asking."""
-        return self._read(session_id, lambda tree, _: open_questions(tree))
+        return self._read(session_id, lambda *now: PendingView(open_questions(*now)))
 
     def requests(self, node: str, *, session_id: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The exact requests sent to an LLM node's model by this object, oldest first.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from liman_nb.engine.pending import Question
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import Answer, Session
 from liman_nb.errors import UsageError
-from liman_nb.result import ExecutorInput, Question, entry_of
+from liman_nb.result import ExecutorInput, entry_of
 from liman_nb.state.json_values import check_json
 from liman_nb.workshop import Workshop
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from liman_nb.engine.ids import actor_id, question_id
+from liman_nb.engine.ids import actor_id
+from liman_nb.engine.pending import Question, open_questions
 from liman_nb.engine.tree import ENDED, Executor, Join, Status, Tree, Turn
 from liman_nb.errors import TurnFailed, UsageError
 from liman_nb.models.llm import Usage
 from liman_nb.specs.graph import Graph
 from liman_nb.state.json_values import copied
-from liman_nb.state.rows import ErrorRecord, QuestionKind
+from liman_nb.state.rows import ErrorRecord
 from liman_nb.views.record import ResultView
 from liman_nb.views.tree_view import TreeView
 
@@ -56,53 +57,6 @@ class NodeFailure:
     def __str__(self) -> str:
         where = f" ({self.error.where})" if self.error.where else ""
         return f"{self.node}: {self.error.type}: {self.error.message}{where}"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question that waits for a person. ``await agent.resume(answer)`` answers it.
-
-    Attributes:
-        id: names it, where several are open: ``agent.resume(answer, question=…)``.
-        node: name of the node that asks.
-        kind: who asks: a ``human`` node, a tool that needs ``approval``, a ``function`` that raised
-            `Suspend`, or a tool whose call a ``crash`` may have cut short.
-        text: the question.
-        form: JSON schema of the answer; empty for any JSON value.
-        input: what the node was given; the arguments of a tool.
-        deadline: until when it may be answered, UTC; ``None`` for ever.
-        fallback: the answer after that, in a tuple of its own; empty for none.
-    """
-
-    id: str
-    node: str
-    kind: QuestionKind
-    text: str
-    form: Mapping[str, Any]
-    input: Any
-    deadline: datetime | None = None
-    fallback: tuple[Any, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.node}: {self.text}"
-
-
-def open_questions(tree: Tree) -> tuple[Question, ...]:
-    """The questions of a session that wait for a person, in the order of asking."""
-    return tuple(
-        Question(
-            id=question_id(executor.id, executor.asked),
-            node=executor.node,
-            kind=asked.kind,
-            text=asked.text,
-            form=copied(asked.form),
-            input=copied(executor.input),
-            deadline=datetime.fromisoformat(asked.deadline) if asked.deadline else None,
-            fallback=copied(asked.fallback),
-        )
-        for executor in map(tree.executors.__getitem__, tree.asking)
-        if (asked := executor.question) is not None
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,7 +116,7 @@ class StepResult:
     @property
     def tree(self) -> TreeView:
         """The turn's executors."""
-        return TreeView(self._origin.turn, latest_only=True)
+        return TreeView(self._origin.turn, graph=self._origin.graph, latest_only=True)
 
     def __repr__(self) -> str:
         return repr(self._card())
@@ -171,9 +125,8 @@ class StepResult:
         return self._card()._repr_mimebundle_(include, exclude)
 
     def _card(self) -> ResultView:
-        turn = self._origin.turn
-        ended = datetime.fromisoformat(turn.executors[turn.root].ended_at)
-        return ResultView(self._origin.agent, self._origin.graph, turn, recorded=ended)
+        made = self._origin
+        return ResultView(made.agent, made.graph, made.turn, recorded=made.recorded)
 
     def __getitem__(self, field: str) -> Any:
         """A field of the entry node's yields.
@@ -196,11 +149,13 @@ class _Origin:
         agent: the agent's name.
         graph: the graph that ran.
         turn: the session with this turn alone.
+        recorded: when the turn ended; for one that waits for a person, when the result was made.
     """
 
     agent: str
     graph: Graph
     turn: Tree
+    recorded: datetime
 
 
 def entry_of(graph: Graph, tree: Tree, value: ExecutorInput) -> str:
@@ -241,8 +196,14 @@ def result_of(agent: str, graph: Graph, session: Tree, number: int) -> StepResul
             sum(e.input_tokens for e in executors), sum(e.output_tokens for e in executors)
         ),
         cancelled=tree.turns[0].cancelled,
-        _origin=_Origin(agent, graph, tree),
+        _origin=_Origin(agent, graph, tree, _recorded(tree)),
     )
+
+
+def _recorded(tree: Tree) -> datetime:
+    if tree.status in ENDED:
+        return datetime.fromisoformat(tree.executors[tree.root].ended_at)
+    return datetime.now(UTC)
 
 
 def _turn_alone(session: Tree, turn: Turn) -> Tree:

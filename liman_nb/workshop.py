@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import find_callables
 from liman_nb.engine.events import Event
 from liman_nb.engine.joins import Joins

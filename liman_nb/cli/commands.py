@@ -5,7 +5,6 @@ What a command needs is imported when it runs, so that the help comes at once.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from liman_nb.cli import options
 from liman_nb.cli.functions import functions_in
 from liman_nb.cli.sessions import sessions_app
 from liman_nb.cli.terminal import make_printable, say
-from liman_nb.errors import EngineError, LimanError, OpenTurn, TurnFailed, UsageError
+from liman_nb.errors import EngineError, LimanError, TurnFailed, UsageError
 
 if TYPE_CHECKING:
     from liman_nb.agent import Agent
@@ -213,46 +212,82 @@ def ask(  # noqa: PLR0913 - each is one option
     What the nodes answer is printed as they say it, and then the tree of what ran. Sessions are
     kept in .liman_nb, in the folder that the command is run in.
 
+    Where a person is asked, and this is a terminal, the answer is read here; Ctrl-D leaves the
+    question open. The exit status is 3 while questions stay open.
+
     Without --model it is OpenAI's API if OPENAI_API_KEY or OPENAI_BASE_URL is set, else the local
     model.
     """
-    known = _read_context(context)
-    agent = _agent(
-        specs,
-        functions,
-        tools,
-        llm=model,
-        session_id=session,
-        language=language,
-        on_open_turn=open_turn.value if open_turn else "ask",
+    from liman_nb.cli.talking import Talk
+
+    talk = Talk(
+        _agent(
+            specs,
+            functions,
+            tools,
+            llm=model,
+            session_id=session,
+            language=language,
+            on_open_turn=open_turn.value if open_turn else "ask",
+        ),
+        context=_read_context(context),
+        again=_again(specs, model, context, functions, tools, language),
     )
-    try:
-        asyncio.run(_talk(agent, text, known))
-    except KeyboardInterrupt:
-        raise typer.Exit(options.INTERRUPTED) from None
-    except OpenTurn as error:
-        _show_session(agent)
-        raise UsageError(
-            f"session {agent.session_id!r} has a turn that was interrupted; add --open-turn resume "
-            f"to finish it first, or --open-turn abandon to give it up"
-        ) from error
+    raise typer.Exit(talk.say(text))
 
 
-async def _talk(agent: Agent, text: str, context: dict[str, Any]) -> None:
-    from liman_nb.cli.transcript import Transcript
+@app.command(
+    epilog=options.examples(
+        "liman-nb resume specs/hello --session alice",
+        "liman-nb resume desk.yaml --session case-1042 --question refund --answer true",
+    )
+)
+def resume(  # noqa: PLR0913 - each is one option
+    specs: options.Specs,
+    *,
+    session: options.OpenSession,
+    answer: options.Answer = None,
+    question: options.Question = None,
+    model: options.Model = None,
+    context: options.Context = None,
+    functions: options.Functions = None,
+    tools: options.Tools = None,
+    language: options.Language = None,
+) -> None:
+    """Go on with a turn that was interrupted, or that waits for a person.
 
-    transcript = Transcript()
-    try:
-        async for event in agent.stream(text, context=context):
-            transcript.hear(event)
-    finally:
-        transcript.end(agent.last_result)
-        if transcript.has_begun:
-            _show_session(agent)
+    With --answer the question gets that answer. Without it, each open question is asked here when
+    this is a terminal; else the questions are printed.
+
+    The exit status is 3 while questions stay open.
+    """
+    from liman_nb.cli.talking import Talk, json_answer
+
+    if question is not None and answer is None:
+        raise UsageError("--question says what --answer answers; give that, too")
+    talk = Talk(
+        _agent(specs, functions, tools, llm=model, session_id=session, language=language),
+        context=_read_context(context),
+        again=_again(specs, model, context, functions, tools, language),
+    )
+    given = {} if answer is None else {"answer": json_answer(answer), "question": question}
+    raise typer.Exit(talk.go_on(**given))
 
 
-def _show_session(agent: Agent) -> None:
-    say(f"\n{agent.tree()}\nsession: {agent.session_id}")
+def _again(
+    specs: Path,
+    model: str | None,
+    context: Path | None,
+    functions: list[Path] | None,
+    tools: list[Path] | None,
+    language: str | None,
+) -> list[str]:
+    """The words that name the same agent in another command."""
+    single = [("--model", model), ("--context", context), ("--language", language)]
+    several = [("--functions", file) for file in functions or ()]
+    several += [("--tools", file) for file in tools or ()]
+    given = [(name, value) for name, value in (*single, *several) if value is not None]
+    return [str(specs), *(str(word) for pair in given for word in pair)]
 
 
 def _read_context(file: Path | None) -> dict[str, Any]:

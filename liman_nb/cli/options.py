@@ -62,6 +62,26 @@ Session = Annotated[
         "--session", metavar="ID", help="The session to go on with. Without it a new one begins."
     ),
 ]
+OpenSession = Annotated[
+    str,
+    typer.Option("--session", metavar="ID", help="The session whose turn is open."),
+]
+Answer = Annotated[
+    str | None,
+    typer.Option(
+        "--answer",
+        metavar="JSON",
+        help="The answer as JSON, such as true, 3, '\"text\"' or '{\"approved\": true}'.",
+    ),
+]
+Question = Annotated[
+    str | None,
+    typer.Option(
+        "--question",
+        metavar="NODE",
+        help="The node whose question is answered, or the question's id, where several are open.",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(

@@ -35,13 +35,14 @@ class Transcript:
     are heard after it, so that no two texts are mixed.
 
     Attributes:
-        has_begun: whether the turn has.
+        has_begun: whether a turn has.
     """
 
     def __init__(self) -> None:
         self.has_begun = False
         self._voices: dict[str, _Voice] = {}
         self._heard: set[str] = set()
+        self._told: list[tuple[str, Any]] = []
 
     def hear(self, event: Event) -> None:
         """Print what an event says, now or when its turn comes."""
@@ -56,13 +57,18 @@ class Transcript:
                 self._print()
 
     def end(self, result: StepResult | None) -> None:
-        """Print what is left, and the outputs of nodes that were not heard."""
+        """Print what is left, and the outputs of nodes that were not heard.
+
+        A turn that waited for a person may go on and end again.
+        """
         for voice in self._voices.values():
             voice.has_ended = True
         self._print()
         for node, value in result.outputs if result else ():
-            if node not in self._heard and value is not None:
+            is_new = node not in self._heard and (node, value) not in self._told
+            if is_new and value is not None:
                 say(f"{node}: {_shown(value)}")
+                self._told.append((node, value))
 
     def _speak(self, event: Event) -> None:
         voice = self._voices.setdefault(event.executor, _Voice(event.node))

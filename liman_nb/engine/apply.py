@@ -328,9 +328,16 @@ def _answer(tree: Tree, row: AnswerRow, changes: Changes) -> None:
     executor = tree.executors.get(row.executor)
     if executor is None or executor.question is None:
         raise EngineError(f"executor {row.executor} is answered, which asked nothing then")
-    kind = executor.question.kind
+    asked = executor.question
     executor.answers.append(
-        AnswerRecord(kind=kind, value=row.value, late=row.late, missing=row.missing)
+        AnswerRecord(
+            kind=asked.kind,
+            question=asked.text,
+            at=row.at,
+            value=row.value,
+            late=row.late,
+            missing=row.missing,
+        )
     )
     executor.status, executor.question = "idle", None
     del tree.asking[executor.id]

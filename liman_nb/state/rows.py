@@ -131,12 +131,16 @@ class AnswerRecord(_Stored):
 
     Attributes:
         kind: the kind of its question.
+        question: the text of its question.
+        at: when it was answered, UTC, ISO 8601 with ``Z``.
         value: what was answered; ``None`` for a question whose deadline passed without a fallback.
         late: whether the deadline passed, so that nobody gave it.
         missing: whether there was no fallback either.
     """
 
     kind: QuestionKind
+    question: str = ""
+    at: str = ""
     value: Any = None
     late: bool = False
     missing: bool = False

@@ -4,6 +4,7 @@ from liman_nb.views.bundles import View, ViewWarning
 from liman_nb.views.graph_view import GraphView
 from liman_nb.views.history import HistoryView, TurnInfo
 from liman_nb.views.messages import MessagesView
+from liman_nb.views.pending import PendingView
 from liman_nb.views.record import AgentView, ResultView
 from liman_nb.views.transitions import Transition, TransitionsView
 from liman_nb.views.tree_view import TreeView
@@ -14,6 +15,7 @@ __all__ = [
     "GraphView",
     "HistoryView",
     "MessagesView",
+    "PendingView",
     "ResultView",
     "Transition",
     "TransitionsView",

@@ -71,7 +71,8 @@ def json_text(value: Any, cap: int = TEXT_CAP, *, indent: int | None = None) -> 
     parts: list[str] = []
     length = 0
     try:
-        for part in islice(encoder.iterencode(value), cap + 1):
+        whole = value[:cap] if isinstance(value, str) else value  # the quotes make it too long, too
+        for part in islice(encoder.iterencode(whole), cap + 1):
             parts.append(part)
             length += len(part)
             if length > cap:

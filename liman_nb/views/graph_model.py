@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.specs.graph import Edge, Graph, Node
 from liman_nb.views.escape import one_line
+from liman_nb.views.joins import joins_of
 from liman_nb.views.palette import OutcomeWord, StatusWord
 from liman_nb.views.statuses import edge_outcomes, is_over, latest_turn, node_status
 
@@ -37,6 +38,8 @@ class DrawnNode:
         is_entry: whether turns start here.
         status: in the latest turn; ``None`` when no session is shown.
         waits: ``waits for a and b``, in full; empty for a node that waits for no others.
+        join: what became of its latest join in the turn, such as ``waits for b (a arrived)``; empty
+            when no branch arrived, or no session is shown.
     """
 
     name: str
@@ -44,6 +47,7 @@ class DrawnNode:
     is_entry: bool = False
     status: StatusWord | None = None
     waits: str = ""
+    join: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,16 @@ def _nodes(graph: Graph, tree: Tree | None, running: Collection[str]) -> Iterato
     by_node: dict[str, list[Executor]] = defaultdict(list)
     for executor in latest_turn(tree) if tree else ():
         by_node[executor.node].append(executor)
+    joins = {join.node: join for join in joins_of(tree, tree.turns[-1], graph)} if tree else {}
     for name, node in graph.nodes.items():
-        status = node_status(by_node[name], running, over=is_over(tree)) if tree else None
+        join = joins.get(name)
+        outcome = join.outcome if join else None
+        status = (
+            node_status(by_node[name], running, over=is_over(tree), join=outcome) if tree else None
+        )
         waits = f"waits for {node.join.text}" if node.join else ""
-        yield DrawnNode(name, kind_word(node.kind), name == graph.entry, status, waits)
+        state = join.state if join else ""
+        yield DrawnNode(name, kind_word(node.kind), name == graph.entry, status, waits, state)
 
 
 def _edges(graph: Graph, tree: Tree | None, index: dict[str, int]) -> Iterator[DrawnEdge]:

@@ -64,12 +64,14 @@ def _rows(model: GraphModel) -> Iterator[str]:
 
 
 def _node_rows(node: DrawnNode) -> Iterator[str]:
-    """What a node is; and what it waits for, if it does."""
+    """What a node is; what it waits for, if it does; and what became of that."""
     start = ", start" if node.is_entry else ""
     status = f" {node.status}" if node.status else ""
     yield f"{one_line(node.name)} ({node.kind}{start}){status}"
     if node.waits:
         yield one_line(node.waits, _CONDITION_CAP)
+    if node.join:
+        yield one_line(node.join, _CONDITION_CAP)
 
 
 def _edge_words(model: GraphModel, edge: DrawnEdge) -> str:

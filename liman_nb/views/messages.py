@@ -25,6 +25,7 @@ from liman_nb.views.elements import (
     text_block,
 )
 from liman_nb.views.escape import TEXT_CAP, json_text, one_line, safe, visible
+from liman_nb.views.palette import OUTCOMES, STATUSES
 
 HTML_LIMIT = 50
 TEXT_LIMIT = 100
@@ -33,7 +34,15 @@ _TEXT_CAP = 1_000
 
 _CALL_CAP = 2_000
 _TITLE_CAP = 80
-_ROLES = {"user": "#58a6ff", "assistant": "#8b949e", "system": "#a371f7", "tool": "#d29922"}
+_ROLES = {
+    "user": "#58a6ff",
+    "assistant": "#8b949e",
+    "system": "#a371f7",
+    "tool": "#d29922",
+    "question": OUTCOMES["undecided"].both,
+    "fallback": OUTCOMES["undecided"].both,
+    "error": STATUSES["failed"].dark.border,
+}
 _BUBBLE = "padding:2px 0 2px 12px;margin:0 0 10px;border-left:3px solid"
 
 

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from markupsafe import Markup
 
+from liman_nb.engine.pending import open_questions
 from liman_nb.engine.tree import Tree
 from liman_nb.specs.graph import Graph
 from liman_nb.views.bundles import View
-from liman_nb.views.conversation import Conversation, conversation
+from liman_nb.views.conversation import TURNS_LIMIT, Conversation, conversation
 from liman_nb.views.elements import (
     card,
     count,
@@ -30,6 +31,7 @@ from liman_nb.views.history import lineage_text
 from liman_nb.views.messages import MessagesView
 from liman_nb.views.moments import stamp
 from liman_nb.views.palette import StatusWord
+from liman_nb.views.pending import PendingView
 from liman_nb.views.statuses import session_status
 from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
@@ -63,20 +65,27 @@ class AgentView(View):
             running: ids of the executors that run at this moment.
         """
         self._head = _head(name, tree, recorded, running)
+        self._pending = PendingView(open_questions(tree, running))
         self._graph = GraphView(graph, tree, running)
         self._session = _session(graph, tree, running) if tree.turns else None
         self._warnings = tuple(map(str, graph.warnings))
 
     def text(self) -> str:
-        """The head, what was said in the latest turns, and the tree; before them, the graph."""
+        """The head, what is asked, what was said in the latest turns, and the tree.
+
+        Before the first turn, the graph.
+        """
+        asked = [self._pending.text()] if self._pending else []
         body = self._session.text() if self._session else self._graph.text()
-        return "\n".join([self._head.text(), body, *(f"warning: {w}" for w in self._warnings)])
+        warnings = (f"warning: {w}" for w in self._warnings)
+        return "\n".join([self._head.text(), *asked, body, *warnings])
 
     def html(self) -> Markup:
-        """A card with the graph and, after the first turn, everything about the session."""
+        """A card with what is asked, the graph and, after the first turn, all about the session."""
         graph = section("Graph", self._graph.body(), is_open=True)
         session = self._session.parts() if self._session else ()
-        return card(self._head.html(), graph, *session, *_warnings(self._warnings))
+        head = (self._head.html(), *_asked(self._pending))
+        return card(*head, graph, *session, *_warnings(self._warnings))
 
 
 class UnreadableView(View):
@@ -118,17 +127,20 @@ class ResultView(View):
             recorded: now; shown, since a saved record may be read much later.
         """
         self._head = _head(name, tree, recorded, (), latest_only=True)
+        self._pending = PendingView(open_questions(tree))
         self._graph = GraphView(graph, tree)
         self._session = _session(graph, tree, (), latest_only=True)
 
     def text(self) -> str:
-        """The head, what was said, and the turn's executors."""
-        return f"{self._head.text()}\n{self._session.text()}"
+        """The head, what is asked, what was said, and the turn's executors."""
+        asked = [self._pending.text()] if self._pending else []
+        return "\n".join([self._head.text(), *asked, self._session.text()])
 
     def html(self) -> Markup:
-        """A card with what was said and, folded, how it came about."""
+        """A card with what is asked, what was said and, folded, how it came about."""
         said, *others = self._session.parts()
-        return card(self._head.html(), said, section("Graph", self._graph.body()), *others)
+        head = (self._head.html(), *_asked(self._pending))
+        return card(*head, said, section("Graph", self._graph.body()), *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +187,18 @@ def _session(
     turn = tree.turns[-1].number if latest_only else None
     actors = () if latest_only else [a for a in tree.actors.values() if a.messages]
     return _Session(
-        conversation(tree, 1) if latest_only else conversation(tree),
-        TreeView(tree, running, latest_only=latest_only),
-        TransitionsView(tree, turn),
+        conversation(tree, 1 if latest_only else TURNS_LIMIT, running),
+        TreeView(tree, running, latest_only=latest_only, graph=graph),
+        TransitionsView(tree, turn, graph=graph),
         YieldsView(graph, tree, turn),
         tuple(MessagesView(actor.node, actor.messages) for actor in actors),
     )
+
+
+def _asked(pending: PendingView) -> Iterator[Markup]:
+    """What waits for a person: right at the top, and always in sight."""
+    if pending:
+        yield part(pending.body())
 
 
 def _warnings(warnings: Sequence[str]) -> Iterator[Markup]:

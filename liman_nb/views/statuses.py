@@ -1,15 +1,19 @@
 """Which status is shown of an executor, of a node and of an edge. Pure rules on the stored tree.
 
 The tree shows executors: suspended while their children run. The graph shows nodes of the latest
-turn: done as soon as their run is committed. Otherwise everything would be suspended at once.
+turn: done as soon as their run is committed. Otherwise everything would be suspended at once. Who
+asks a person ``needs you`` in both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Literal
 
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.views.palette import OutcomeWord, StatusWord
+
+JoinOutcome = Literal["waits", "started", "halted"]
 
 _STORED: dict[str, StatusWord] = {
     "idle": "waiting",
@@ -29,12 +33,19 @@ def executor_status(executor: Executor, running: Collection[str] = ()) -> Status
         executor: of the tree.
         running: ids of the executors whose node runs at this moment; nothing stored says so.
     """
-    return "running" if executor.id in running else _STORED[executor.status]
+    if executor.id in running:
+        return "running"
+    return "needs you" if executor.question is not None else _STORED[executor.status]
 
 
 def session_status(tree: Tree, running: Collection[str] = ()) -> StatusWord:
-    """The latest turn's status: running while any of its nodes runs."""
-    return "running" if running else _STORED[tree.status]
+    """The latest turn's status: running while a node runs; else, whether a person is asked.
+
+    A running tool may have left a question for the case that its process ends, which asks nobody.
+    """
+    if running:
+        return "running"
+    return "needs you" if tree.asking else _STORED[tree.status]
 
 
 def latest_turn(tree: Tree) -> list[Executor]:
@@ -46,7 +57,11 @@ def latest_turn(tree: Tree) -> list[Executor]:
 
 
 def node_status(
-    executors: Iterable[Executor], running: Collection[str], *, over: bool
+    executors: Iterable[Executor],
+    running: Collection[str],
+    *,
+    over: bool,
+    join: JoinOutcome | None = None,
 ) -> StatusWord:
     """The status of a node in a turn.
 
@@ -54,8 +69,13 @@ def node_status(
         executors: the turn's executors of this node, in creation order.
         running: ids of the executors that run at this moment.
         over: whether the turn has ended, so that a node without executor is skipped for good.
+        join: what became of the turn's latest join of this node, for a node that joins branches.
     """
     own = [_run_status(e, running) for e in executors]
+    if join == "waits" and not over:
+        own.append("waiting")
+    elif join == "halted":
+        own.append("skipped")
     if not own:
         return "skipped" if over else "waiting"
     return next((word for word in _OPEN if word in own), own[-1])
@@ -75,6 +95,8 @@ def _run_status(executor: Executor, running: Collection[str]) -> StatusWord:
     """The status of an executor's own run, whatever its children do."""
     if executor.id in running:
         return "running"
+    if executor.question is not None:
+        return "needs you"
     if executor.error is not None:
         return "failed"
     committed = executor.runs > 0 and not executor.calls and executor.status != "idle"

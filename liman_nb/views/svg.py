@@ -151,7 +151,7 @@ def _nodes(model: GraphModel, layout: Layout) -> Iterator[str]:
         icon = STATUS_ICONS[node.status] if node.status else KIND_ICONS.get(node.kind, "")
         name, status, waits = line_heights(node, box)
         quiet = f'font-size="11" fill="{colours.text}"'
-        title = "\n".join(filter(None, (node.name, node.waits)))
+        title = "\n".join(filter(None, (node.name, node.waits, node.join)))
         yield f"<g>{_title(title)}{_rect(box, node_radius(node), colours, 1.6)}"
         yield _icon(icon, box.left + 17, box.y, colours.border if node.status else colours.text)
         yield _text(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 from markupsafe import Markup
 
 from liman_nb.engine.tree import Executor, Tree
+from liman_nb.specs.graph import Graph
 from liman_nb.state.rows import Outcome, TransitionRecord
 from liman_nb.views.bundles import View
 from liman_nb.views.elements import (
@@ -24,6 +25,7 @@ from liman_nb.views.elements import (
     tag,
 )
 from liman_nb.views.escape import json_text, one_line
+from liman_nb.views.joins import arrivals
 from liman_nb.views.moments import clock
 from liman_nb.views.palette import OUTCOMES
 
@@ -33,6 +35,7 @@ TEXT_LIMIT = 400
 _CONDITION_CAP = 300
 _VALUE_CAP = 160
 _VALUES_LIMIT = 10
+_JOIN = "⤷"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Transition:
         values: the names the condition read, each with its value as JSON text.
         from_context: the names it read from the context, whose values are never kept.
         reason: why, in words; may be empty.
+        join: for an edge that led to a join, what became of the branch there, such as ``waits for
+            policy`` or ``came too late: merge had started``; empty for any other edge.
     """
 
     turn: int
@@ -60,17 +65,19 @@ class Transition:
     values: tuple[tuple[str, str], ...]
     from_context: tuple[str, ...]
     reason: str
+    join: str = ""
 
 
 class TransitionsView(View, Sequence[Transition]):
     """The transitions of a session, oldest first."""
 
-    def __init__(self, tree: Tree, turn: int | None = None) -> None:
+    def __init__(self, tree: Tree, turn: int | None = None, *, graph: Graph | None = None) -> None:
         """Take the transitions as they are now.
 
         Args:
             tree: the session.
             turn: only those of this turn.
+            graph: the graph, which knows the branches that a join still waits for.
         """
         found = [
             (executor, record)
@@ -79,7 +86,8 @@ class TransitionsView(View, Sequence[Transition]):
             for record in executor.transitions
         ]
         found.sort(key=lambda pair: pair[0].ended_at)
-        self._transitions = tuple(_transition(*pair) for pair in found)
+        joins = arrivals(tree, graph)
+        self._transitions = tuple(_transition(*pair, joins) for pair in found)
 
     def __len__(self) -> int:
         return len(self._transitions)
@@ -110,8 +118,11 @@ class TransitionsView(View, Sequence[Transition]):
         return join(rows(map(_row, latest)), more(len(self) - HTML_LIMIT, "earlier"))
 
 
-def _transition(executor: Executor, record: TransitionRecord) -> Transition:
+def _transition(
+    executor: Executor, record: TransitionRecord, joins: Mapping[tuple[str, str], str]
+) -> Transition:
     values = list(record.values.items())[:_VALUES_LIMIT]
+    has_come = record.outcome == "fired"
     return Transition(
         turn=executor.turn,
         at=executor.ended_at,
@@ -122,6 +133,7 @@ def _transition(executor: Executor, record: TransitionRecord) -> Transition:
         values=tuple((name, json_text(value, _VALUE_CAP)) for name, value in values),
         from_context=record.from_context,
         reason=record.reason,
+        join=joins.get((executor.id, record.target), "") if has_come else "",
     )
 
 
@@ -133,6 +145,8 @@ def _lines(transition: Transition) -> Iterator[str]:
     why = " · ".join(_reasons(transition))
     if why:
         yield f"               {why}"
+    if transition.join:
+        yield f"               {_JOIN} {transition.join}"
 
 
 def _reasons(transition: Transition) -> Iterator[str]:
@@ -148,7 +162,8 @@ def _row(transition: Transition) -> Markup:
     way = f"{one_line(transition.source)} → {one_line(transition.target)} "
     condition = code(one_line(transition.condition, _CONDITION_CAP) or "always")
     head = tag("div", tag("span", way, style="font-weight:600"), condition)
-    body = tag("div", head, _why(transition), style="min-width:0")
+    became = tag("div", f"{_JOIN} {transition.join}") if transition.join else ""
+    body = tag("div", head, became, _why(transition), style="min-width:0")
     chip = tag("div", outcome_chip(transition.outcome))
     grid = "display:grid;grid-template-columns:110px minmax(0,1fr);gap:0 10px"
     return tag("div", chip, body, style=grid)

@@ -5,22 +5,25 @@ Plain frozen data, so that a view made from it stays as it was. Nothing is laid 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from liman_nb.engine.tree import Executor, Tree
+from liman_nb.specs.graph import Graph
 from liman_nb.views.escape import one_line, value_text, visible
 from liman_nb.views.graph_model import kind_word
+from liman_nb.views.joins import listed, shown_joins
 from liman_nb.views.moments import seconds_between
 from liman_nb.views.palette import StatusWord
-from liman_nb.views.statuses import executor_status
+from liman_nb.views.statuses import executor_status, session_status
 
 VALUE_CAP = 800
 """Characters kept of an executor's input, output and error."""
 
 _NAME_CAP = 80
+_ASKED_CAP = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class TreeRow:
         tokens: of its runs, input and output.
         seconds: from its start to the end of its last run; ``None`` before.
         error: type and message; empty when it did not fail.
+        notes: what it asks, which branches it joined, and joins of its own branches that wait or
+            halted, each in words on one line.
     """
 
     id: str
@@ -53,6 +58,7 @@ class TreeRow:
     tokens: int
     seconds: float | None
     error: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,12 @@ class TreeSnapshot:
 
 
 def snapshot(
-    tree: Tree, running: Collection[str] = (), *, limit: int, latest_only: bool = False
+    tree: Tree,
+    running: Collection[str] = (),
+    *,
+    limit: int,
+    latest_only: bool = False,
+    graph: Graph | None = None,
 ) -> TreeSnapshot:
     """Take the rows of a session.
 
@@ -83,14 +94,15 @@ def snapshot(
         limit: executors at most: the latest turns that fit. When the latest one alone is longer, it
             is shown cut.
         latest_only: only the latest turn.
+        graph: the graph, which knows the branches that a join still waits for.
     """
     root = tree.executors.get(tree.root)
     if root is None:
         return TreeSnapshot((), 0, 0, 0)
     sizes = Counter(e.turn for e in tree.executors.values() if e is not root)
     first = _first_shown(root.children, sizes, 0 if latest_only else limit)
-    rows = [_row(root, 0, (), running)]
-    rows += islice(_walk(tree, root, first, running), limit)
+    top = replace(_row(root, 0, (), running, ()), status=session_status(tree, running))
+    rows = [top, *islice(_walk(tree, root, first, running, _join_notes(tree, graph)), limit)]
     shown = sum(sizes[number + 1] for number in range(first, len(root.children)))
     total = shown if latest_only else len(tree.executors)
     return TreeSnapshot(tuple(rows), total, first, max(shown - limit, 0))
@@ -106,7 +118,13 @@ def _first_shown(turns: Sequence[str], sizes: Mapping[int, int], limit: int) -> 
     return first
 
 
-def _walk(tree: Tree, root: Executor, first: int, running: Collection[str]) -> Iterator[TreeRow]:
+def _walk(
+    tree: Tree,
+    root: Executor,
+    first: int,
+    running: Collection[str],
+    joins: Mapping[str, Sequence[str]],
+) -> Iterator[TreeRow]:
     """The executors below the root from a turn on, depth first, without recursion."""
     waiting = [iter(_children(root, 0, (), first))]
     while waiting:
@@ -116,7 +134,9 @@ def _walk(tree: Tree, root: Executor, first: int, running: Collection[str]) -> I
             continue
         identity, number, branches = following
         executor = tree.executors[identity]
-        yield _row(executor, number, branches, running)
+        asks = [_asks(executor)] if executor.question and identity not in running else []
+        notes = (*asks, *joins.get(identity, ()))
+        yield _row(executor, number, branches, running, notes)
         waiting.append(iter(_children(executor, number, branches)))
 
 
@@ -136,8 +156,28 @@ def _children(
     ]
 
 
+def _asks(executor: Executor) -> str:
+    assert executor.question is not None, "only executors that ask are told of"
+    return f"asks: {one_line(executor.question.text, _ASKED_CAP)}"
+
+
+def _join_notes(tree: Tree, graph: Graph | None) -> dict[str, list[str]]:
+    """What is said of joins, by the id of the executor whose row says it."""
+    notes: dict[str, list[str]] = defaultdict(list)
+    for join in shown_joins(tree, graph):
+        if join.outcome == "started":
+            notes[join.executor].append(f"joins {listed(join.arrived)}")
+        else:
+            notes[join.fork].append(f"{one_line(join.node)} {join.state}")
+    return notes
+
+
 def _row(
-    executor: Executor, number: int, branches: tuple[bool, ...], running: Collection[str]
+    executor: Executor,
+    number: int,
+    branches: tuple[bool, ...],
+    running: Collection[str],
+    notes: tuple[str, ...],
 ) -> TreeRow:
     error = executor.error
     return TreeRow(
@@ -152,6 +192,7 @@ def _row(
         tokens=executor.input_tokens + executor.output_tokens,
         seconds=seconds_between(executor.started_at, executor.ended_at),
         error=visible(f"{error.type}: {error.message}", VALUE_CAP) if error else "",
+        notes=notes,
     )
 
 

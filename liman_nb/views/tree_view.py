@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from markupsafe import Markup
 
 from liman_nb.engine.tree import Tree
+from liman_nb.specs.graph import Graph
 from liman_nb.views.bundles import View
 from liman_nb.views.elements import (
     LINE,
     MONO,
     SMALL,
+    WRAPPED,
     card,
     folded,
     header,
@@ -32,6 +35,7 @@ HTML_LIMIT = 150
 _ERROR_CAP = 200
 _COLUMNS = "grid-template-columns:minmax(0,1fr) 104px 80px 72px 64px;gap:0 8px"
 _NUMBER = "text-align:right"
+_GUIDE = f"{MONO};white-space:pre;opacity:.8"
 _MARKER = 14  # pixels that a browser's triangle takes, about
 _ROW = f"display:inline-grid;{_COLUMNS};width:calc(100% - {_MARKER + 4}px);vertical-align:top"
 _HEAD = f"display:grid;{_COLUMNS};{SMALL};padding:0 4px 4px {_MARKER}px"
@@ -41,7 +45,12 @@ class TreeView(View):
     """The executors of a session."""
 
     def __init__(
-        self, tree: Tree, running: Collection[str] = (), *, latest_only: bool = False
+        self,
+        tree: Tree,
+        running: Collection[str] = (),
+        *,
+        latest_only: bool = False,
+        graph: Graph | None = None,
     ) -> None:
         """Take the tree as it is now.
 
@@ -49,9 +58,10 @@ class TreeView(View):
             tree: the session.
             running: ids of the executors that run at this moment.
             latest_only: only the latest turn.
+            graph: the graph, which knows the branches that a join still waits for.
         """
-        self._taken = snapshot(tree, running, limit=TEXT_LIMIT, latest_only=latest_only)
-        self._shown = snapshot(tree, running, limit=HTML_LIMIT, latest_only=latest_only)
+        take = partial(snapshot, tree, running, latest_only=latest_only, graph=graph)
+        self._taken, self._shown = take(limit=TEXT_LIMIT), take(limit=HTML_LIMIT)
         self._values = values_of(tree, self._shown.rows)
 
     @property
@@ -92,7 +102,8 @@ class TreeView(View):
     def _row(self, row: TreeRow) -> Markup:
         columns = tag("span", *_cells(row), style=_ROW)
         details = _details(row, self._values[row.id])
-        return folded(columns, details, style=f"border-top:{LINE};padding:2px 0")
+        title = join(columns, *_notes(row))
+        return folded(title, details, style=f"border-top:{LINE};padding:2px 0")
 
 
 # ── the drawing ──────────────────────────────────────────────────────────────────────────────────
@@ -119,9 +130,10 @@ def _line(row: TreeRow) -> str:
     word = "Sub" if levels else "Child"
     name = f": {row.node}" if row.node else ""
     error = f": {row.error.splitlines()[0][:_ERROR_CAP]}" if row.error else ""
+    notes = "".join(f", {note}" for note in row.notes)
     return (
         f"  {guides}{'└──' if is_last else '├──'} {word} Executor {row.number}{name} "
-        f"({one_line(row.id)}) - {row.state.upper()}{error}"
+        f"({one_line(row.id)}) - {row.state.upper()}{error}{notes}"
     )
 
 
@@ -136,15 +148,27 @@ def _headings() -> Markup:
 
 def _cells(row: TreeRow) -> Iterator[Markup]:
     *levels, is_last = row.branches[1:] or (None,)
-    guides = "".join("   " if level else "│  " for level in levels)
-    guide = "" if is_last is None else guides + ("└─ " if is_last else "├─ ")
-    name = join(tag("span", guide, style=f"{MONO};white-space:pre;opacity:.8"), row.node)
+    guide = "" if is_last is None else _guides(levels) + ("└─ " if is_last else "├─ ")
+    name = join(tag("span", guide, style=_GUIDE), row.node)
     clipped = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
     yield tag("span", name, style=clipped)
     yield tag("span", status_chip(row.status, is_small=True))
     yield tag("span", row.kind)
     yield tag("span", f"{row.tokens:,}" if row.tokens else "", style=_NUMBER)
     yield tag("span", "" if row.seconds is None else f"{row.seconds:.1f}", style=_NUMBER)
+
+
+def _guides(levels: Sequence[bool | None]) -> str:
+    """The lines that lead past a row to what follows it."""
+    return "".join("   " if level else "│  " for level in levels)
+
+
+def _notes(row: TreeRow) -> Iterator[Markup]:
+    """What is said of a row, in lines under its name."""
+    guide = tag("span", _guides(row.branches[1:]), style=_GUIDE)
+    for note in row.notes:
+        text = tag("span", note, style=f"{SMALL};{WRAPPED}")
+        yield tag("div", guide, text, style=f"display:flex;padding:0 0 2px {_MARKER}px")
 
 
 def _details(row: TreeRow, values: Sequence[tuple[str, str]]) -> Markup:

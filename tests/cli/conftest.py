@@ -68,7 +68,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield serving
 
 
-_COMMAND = """
+COMMAND = """
 import signal
 from liman_nb.cli import main
 
@@ -81,7 +81,7 @@ main()
 def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own, where every warning is an error."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", _COMMAND, *map(str, arguments)],
+        [sys.executable, "-W", "error", "-c", COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},

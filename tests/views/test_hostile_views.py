@@ -9,14 +9,22 @@ import pytest
 from hostile_texts import ENDLESS, HOSTILE, NEVER_SHOWN
 from html_check import problems, text_of
 
-from liman_nb.engine.tree import Executor, NodeActor, Tree, Turn
+from liman_nb.engine.pending import open_questions
+from liman_nb.engine.tree import Executor, Join, NodeActor, Tree, Turn
 from liman_nb.specs.graph import Edge, Graph, Node
-from liman_nb.state.rows import ErrorRecord, LineageRecord, TransitionRecord
+from liman_nb.state.rows import (
+    AnswerRecord,
+    ErrorRecord,
+    LineageRecord,
+    QuestionRecord,
+    TransitionRecord,
+)
 from liman_nb.views import (
     AgentView,
     GraphView,
     HistoryView,
     MessagesView,
+    PendingView,
     ResultView,
     TransitionsView,
     TreeView,
@@ -24,6 +32,9 @@ from liman_nb.views import (
     YieldsView,
 )
 from liman_nb.views.escape import one_line
+
+ASKS = "0f4b8a52-6a55-5f0e-9d43-0b0c5a6f7d11"
+"""Id of the executor that asks a person."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,15 @@ def hostile_tree(text: str) -> Tree:
     answer = Executor(
         "end", second, text, parent="turn", turn=1, runs=1, status="completed", output=text
     )
-    turn.children.append("end")
+    form = {"type": "object", "properties": {text: {"enum": [text]}}, "required": [text]}
+    asks = Executor(ASKS, second, text, parent="turn", turn=1, status="suspended", input=text)
+    asks.question = QuestionRecord(kind="human", text=text, form=form, fallback=(text,))
+    asks.answers = [
+        AnswerRecord(kind="human", question=text, at=text, value=text),
+        AnswerRecord(kind="function", question=text, at=text, value={text: text}, late=True),
+    ]
+    joined = {("turn", 1, second): Join({first: "turn"}, gone=(text,), late=["call"])}
+    turn.children += ["end", ASKS]
     messages = [
         {"role": text, "content": text},
         {
@@ -98,9 +117,10 @@ def hostile_tree(text: str) -> Tree:
     return Tree(
         text,
         "root",
-        executors={e.id: e for e in (root, turn, call, after, answer)},
+        executors={e.id: e for e in (root, turn, call, after, answer, asks)},
         actors={first: NodeActor("a", first, "LLMNode", messages=messages)},
-        turns=[Turn(1, "turn", cancelled=text)],
+        turns=[Turn(1, "turn", cancelled=text, joins=joined)],
+        asking={ASKS: None},
         lineage=LineageRecord(session_id=text, root=text, turns=1),
     )
 
@@ -111,11 +131,12 @@ def views(text: str) -> list[View]:
     return [
         GraphView(graph),
         GraphView(graph, tree),
-        TreeView(tree),
+        TreeView(tree, graph=graph),
         MessagesView(text, tree.actors[text].messages),
-        TransitionsView(tree),
+        TransitionsView(tree, graph=graph),
         HistoryView(tree),
         YieldsView(graph, tree),
+        PendingView(open_questions(tree)),
         AgentView(text, graph, tree),
         ResultView(text, graph, tree),
     ]
@@ -138,7 +159,7 @@ def test_hostile_text_cannot_fake_a_row(text: str):
     """Names and ids stay on their line of the drawing."""
     drawing = str(TreeView(hostile_tree(text))).splitlines()
 
-    assert len(drawing) == 5
+    assert len(drawing) == 6
     assert all(line.lstrip(" │").startswith(("Root", "├──", "└──")) for line in drawing)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from html_check import images_of, problems, text_of
-from view_examples import Play, refund_done, refund_graph, refund_play
+from view_examples import Play, refund_asked, refund_done, refund_graph, refund_play
 
 from liman_nb.engine.tree import Tree
 from liman_nb.specs import load_graph
@@ -101,6 +101,8 @@ def test_a_conversation_has_the_ends_of_each_turn():
     assert [(entry.who, entry.role) for entry in said.entries] == [
         ("you", "user"),
         ("policy", "assistant"),
+        ("approve", "question"),
+        ("you", "user"),
         ("send", "assistant"),
     ]
 
@@ -123,6 +125,73 @@ def test_ends_are_told_as_they_came_to_the_second_that_is_shown(first_ended, ord
         executor.ended_at = ended.get(executor.node, executor.ended_at)
 
     assert [entry.who for entry in conversation(play.tree).entries] == ["you", *order]
+
+
+def test_what_is_asked_stands_at_the_top():
+    """On the agent's card and on the result's, in HTML and in text, with the line that answers."""
+    play = refund_asked()
+    result = ResultView("refund-desk", play.graph, play.tree, recorded=NOW)
+
+    for view in (agent(play), result):
+        text, lines = text_of(view.html()), str(view).splitlines()
+        assert problems(view.html()) == []
+        assert text.startswith("refund-desk/case-1042◆ needs you")
+        assert text.index("Refund 148.0 EUR?") < min(text.index("Graph"), text.index("Conversat"))
+        assert "await agent.resume(True)" in text
+        assert " - NEEDS YOU (" in lines[0]
+        assert lines[1:4] == [
+            "◆ approve asks: Refund 148.0 EUR?",
+            "  approved: true or false",
+            "  → await agent.resume(True)",
+        ]
+    assert "await agent.resume" not in text_of(agent(refund_done()).html())
+    assert "await agent.resume" not in text_of(agent(play, running=play.tree.asking).html())
+
+
+def test_questions_and_answers_are_part_of_the_conversation():
+    """A question stands where it was answered, an open one at the end."""
+    assert [(e.who, e.role, e.text) for e in conversation(refund_done().tree).entries[2:4]] == [
+        ("approve", "question", "Refund 148.0 EUR?"),
+        ("you", "user", '{"approved": true}'),
+    ]
+    open_ = conversation(refund_asked().tree)
+    assert (open_.entries[-1].who, open_.entries[-1].text) == ("approve", "Refund 148.0 EUR?")
+    assert open_.text().endswith("approve asks: Refund 148.0 EUR?")
+    assert "approve asksRefund 148.0 EUR?" in text_of(open_.html())
+    running = conversation(refund_asked().tree, running=refund_asked().tree.asking)
+    assert [e.role for e in running.entries] == ["user", "assistant"]
+
+
+def test_a_question_of_a_tool_call_is_part_of_the_conversation():
+    """Though what tools say is left to the answers they led to."""
+    specs = "kind: LLMNode\nname: chat\ntools: [pay]\n---\n"
+    specs += "kind: ToolNode\nname: pay\ndescription: Pay.\nfunc: f\napproval: true"
+    play = Play(load_graph(specs, start_node="chat", supplied_functions=["f"])).turn("hi")
+    play.calls("chat", None, ("1", "pay", "{}")).ask("pay", "May it?", {}, kind="approval")
+    play.answer("pay", {"approved": True}).run("pay", "paid").run("chat", "bye")
+
+    assert [(e.who, e.role) for e in conversation(play.tree).entries] == [
+        ("you", "user"),
+        ("pay", "question"),
+        ("you", "user"),
+        ("chat", "assistant"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"late": True}, 'The deadline passed. The fallback was used: {"approved": false}'),
+        ({"late": True, "missing": True}, "The deadline passed, and there was no fallback."),
+    ],
+)
+def test_a_question_that_nobody_answered_tells_what_came_in_its_place(more, said):
+    """The fallback, or nothing."""
+    value = None if "missing" in more else {"approved": False}
+    play = refund_asked().answer("approve", value, **more)
+    entry = conversation(play.tree).entries[-1]
+
+    assert (entry.who, entry.text) == ("no answer", said)
 
 
 def test_tool_calls_are_folded_under_the_answer_they_led_to():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from view_examples import Play, refund_done, refund_graph, refund_play
+from view_examples import Play, refund_asked, refund_done, refund_graph, refund_play
 
 from liman_nb.specs import load_graph
 from liman_nb.views.graph_model import graph_model
+from liman_nb.views.statuses import executor_status, session_status
 
 LOOP = """
 kind: LLMNode
@@ -90,6 +91,32 @@ def test_a_running_executor_makes_its_node_run():
     play = refund_play()
 
     assert statuses(play, frozenset(play.tree.idle))["approve"] == "running"
+
+
+def test_who_asks_a_person_needs_you():
+    """The node, its executor and the session; not those above it, nor after the answer."""
+    play = refund_asked()
+    (asking,) = play.tree.asking
+
+    assert statuses(play)["approve"] == "needs you"
+    assert statuses(play)["draft"] == "done"
+    assert executor_status(play.tree.executors[asking]) == "needs you"
+    assert executor_status(play.tree.executors[play.tree.root]) == "suspended"
+    assert session_status(play.tree) == "needs you"
+    play.answer("approve", {"approved": True})
+    assert statuses(play)["approve"] == "waiting"
+    assert session_status(play.tree) == "suspended"
+    assert session_status(refund_asked().cancel("enough").tree) == "cancelled"
+
+
+def test_what_runs_is_running_whatever_it_left_to_ask():
+    """A tool that is marked ``on_crash: ask`` stores its question before its call."""
+    play = refund_play().ask("approve", "What now?", {}, kind="crash")
+    running = frozenset(play.tree.asking)
+
+    assert statuses(play, running)["approve"] == "running"
+    assert session_status(play.tree, running) == "running"
+    assert statuses(play)["approve"] == "needs you"
 
 
 def test_a_model_that_waits_for_its_tools_is_suspended():

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from html_check import problems, text_of
-from view_examples import Play, refund_done, refund_play
+from view_examples import Play, refund_asked, refund_done, refund_play
 
 from liman_nb.engine.tree import Executor, Tree, Turn
 from liman_nb.specs import load_graph
@@ -162,6 +162,21 @@ def test_a_running_executor_is_shown_running():
 
     assert "approve○ waiting" in text_of(TreeView(play.tree).html())
     assert "approve◐ running" in text_of(TreeView(play.tree, running={waiting}).html())
+
+
+def test_what_is_asked_follows_the_word_of_the_drawing():
+    """Who asks is suspended, as in Liman's words, and needs you in a notebook's."""
+    play = refund_asked()
+    (asking,) = play.tree.asking
+    html = TreeView(play.tree).html()
+
+    last = str(TreeView(play.tree)).splitlines()[-1]
+    assert last.endswith(f"Sub Executor 8: approve ({asking}) - SUSPENDED, asks: Refund 148.0 EUR?")
+    assert str(TreeView(play.tree, {asking})).splitlines()[-1].endswith("- RUNNING")
+    assert problems(html) == []
+    assert "approve◆ needs youperson" in text_of(html)
+    assert "asks: Refund 148.0 EUR?" in text_of(html)
+    assert text_of(html).startswith("Executors◆ needs you")
 
 
 def test_only_the_latest_turn_is_shown_when_asked_for():

@@ -9,12 +9,16 @@ from liman_nb.engine.ids import root_id
 from liman_nb.engine.tree import Tree
 from liman_nb.specs import load_graph
 from liman_nb.specs.graph import Graph
+from liman_nb.specs.shapes import SchemaStyle, schema_of
 from liman_nb.state.rows import (
+    AnswerRow,
+    AskRow,
     CallRecord,
     CancelRow,
     ChildRecord,
     ErrorRecord,
     Outcome,
+    QuestionRecord,
     RunRow,
     TokenRecord,
     TransitionRecord,
@@ -158,6 +162,24 @@ class Play:
             error=failure,
         )
 
+    def ask(self, node: str, text: str, form: Any = None, **more: Any) -> Play:
+        """A node that may run asks a person instead; a person's node by its yields."""
+        yields, kind = self.graph.nodes[node].yields, more.pop("kind", "human")
+        if form is None:
+            form = schema_of(yields.shape, SchemaStyle()) if yields else {}
+        question = QuestionRecord(kind=kind, text=text, form=form, **more)
+        row = AskRow(kind="ask", at=self._now(), executor=self._idle(node), question=question)
+        self._apply(row)
+        return self
+
+    def answer(self, node: str, value: Any, **more: Any) -> Play:
+        """The question of a node is answered; the node may run again."""
+        executors = self.tree.executors
+        asking = next(i for i in self.tree.asking if executors[i].node == node)
+        row = AnswerRow(kind="answer", at=self._now(), executor=asking, value=value, **more)
+        self._apply(row)
+        return self
+
     def cancel(self, reason: str) -> Play:
         """The open turn is closed."""
         self._apply(CancelRow(kind="cancel", at=self._now(), reason=reason))
@@ -180,11 +202,14 @@ class Play:
         )
 
     def _run(self, node: str, *, tokens: int, **fields: Any) -> Play:
-        executors = self.tree.executors
-        executor = next(i for i in self.tree.idle if executors[i].node == node)
+        executor = self._idle(node)
         used = TokenRecord(input_tokens=tokens, output_tokens=tokens // 8) if tokens else None
         self._apply(RunRow(kind="run", at=self._now(), executor=executor, tokens=used, **fields))
         return self
+
+    def _idle(self, node: str) -> str:
+        executors = self.tree.executors
+        return next(i for i in self.tree.idle if executors[i].node == node)
 
     def _apply(self, row: Any) -> None:
         apply(self.tree, row)
@@ -205,7 +230,7 @@ ANSWER = (
 
 
 def refund_play() -> Play:
-    """A turn of the refund desk, up to the question to a person."""
+    """A turn of the refund desk, right before a person is asked."""
     play = Play(refund_graph()).turn("My jar arrived broken (order A-1042). I want my money back.")
     always = ("", "fired", {}, "")
     play.run("intake", {"text": "My jar arrived broken", "lang": "en"}, ("triage", *always[1:]))
@@ -246,9 +271,14 @@ def refund_play() -> Play:
     return play
 
 
+def refund_asked() -> Play:
+    """The same turn, a person being asked."""
+    return refund_play().ask("approve", "Refund 148.0 EUR?")
+
+
 def refund_done() -> Play:
     """The same turn to its end."""
-    play = refund_play()
+    play = refund_asked().answer("approve", {"approved": True})
     play.run(
         "approve",
         {"approved": True},
