@@ -19,7 +19,7 @@ LAYERS = [
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "workshop", "portal", "reception", "agent"},
+    {"result", "workshop", "portal", "reception", "inspection", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""
@@ -35,6 +35,7 @@ HEAVY = {
     "networkx": {"specs", "views"},
     "lark": {"specs"},
     "xllamacpp": {"models"},
+    "pandas": {"views"},
     "IPython": set(),
     "ipywidgets": set(),
 }

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from liman_nb.state.conflicts import Holder, passed_on, refused
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first, session_after
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import Commit, Lease, SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo, checked_record_ttl
 
 
 class InMemoryStateStorage(JournalStorage):
@@ -18,10 +18,17 @@ class InMemoryStateStorage(JournalStorage):
 
     Several agents may share one, in several threads; each sees the sessions of the others. Two that
     write to one session at the same time exclude each other (`SessionConflict`).
+
+    Args:
+        record_ttl: as :attr:`StateStorage.record_ttl`.
+
+    Raises:
+        UsageError: a `record_ttl` that is no number of seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, record_ttl: float | None = None) -> None:
         super().__init__()
+        self.record_ttl = checked_record_ttl(record_ttl)
         self._lock = threading.Lock()
         self._journals: dict[str, list[bytes]] = {}
         self._sessions: dict[str, SessionInfo] = {}

@@ -13,6 +13,12 @@ def clock(at: str) -> str:
     return f"{moment:%H:%M:%S} UTC" if moment else ""
 
 
+def date_and_clock(at: str) -> str:
+    """Date and time, such as ``2026-11-30 14:49:20 UTC``; empty for text that is no time."""
+    moment = _moment(at)
+    return stamp(moment) if moment else ""
+
+
 def seconds_between(start: str, end: str) -> float | None:
     """Seconds from one time to another; ``None`` unless both are times."""
     first, last = _moment(start), _moment(end)

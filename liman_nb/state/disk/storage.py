@@ -26,7 +26,7 @@ from liman_nb.state.disk.locks import FileLease, Locks
 from liman_nb.state.disk.table import Table, short_id, state_key
 from liman_nb.state.journal import JournalStorage, Tail, last_used_first
 from liman_nb.state.rows import TurnRow
-from liman_nb.state.storage import Commit, Lease, SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo, checked_record_ttl
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened
     from liman_nb.state.disk.inline import InlineDisk
@@ -59,9 +59,11 @@ class DiskCacheStateStorage(JournalStorage):
             fsync at each commit.
         timeout: how many seconds to wait for another process that holds the store, before a
             `StorageError` says so. The event loop goes on meanwhile.
+        record_ttl: as :attr:`StateStorage.record_ttl`.
 
     Raises:
-        UsageError: an unknown durability, or a time-out below zero.
+        UsageError: an unknown durability, a time-out below zero, or a `record_ttl` that is no
+            number of seconds.
     """
 
     def __init__(
@@ -70,8 +72,10 @@ class DiskCacheStateStorage(JournalStorage):
         *,
         durability: Literal["normal", "full"] = "normal",
         timeout: float = 5.0,
+        record_ttl: float | None = None,
     ) -> None:
         super().__init__()
+        self.record_ttl = checked_record_ttl(record_ttl)
         if durability not in _SYNCHRONOUS:
             raise UsageError(f"durability is 'normal' or 'full', not {durability!r}")
         if not timeout >= 0:
