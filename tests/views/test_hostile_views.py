@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from hostile_texts import ENDLESS, HOSTILE, NEVER_SHOWN
 from html_check import problems, text_of
 
+from liman_nb.engine.explain import explained
+from liman_nb.engine.records import records_of
 from liman_nb.engine.tree import Executor, NodeActor, Tree, Turn
 from liman_nb.specs.graph import Edge, Graph, Node
 from liman_nb.state.rows import ErrorRecord, TransitionRecord
 from liman_nb.views import (
     AgentView,
+    ExplanationView,
     GraphView,
     MessagesView,
     ResultView,
+    SessionRow,
+    SessionsView,
+    SessionView,
     TransitionsView,
     TreeView,
     View,
     YieldsView,
 )
 from liman_nb.views.escape import one_line
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,15 @@ def views(text: str) -> list[View]:
         YieldsView(graph, tree),
         AgentView(text, graph, tree),
         ResultView(text, graph, tree),
+        SessionView(records_of(tree, NOW), text),
+        SessionsView([hostile_row(text)], page=1, pages=1, total=1),
+        *(ExplanationView(explained(graph, tree, node)) for node in (text, f"{text}2")),
     ]
+
+
+def hostile_row(text: str) -> SessionRow:
+    """A line of the list of sessions that is made of the text."""
+    return SessionRow(text, text, 1, text, text, is_own=False, status=text, problem=text)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
