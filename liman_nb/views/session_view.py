@@ -54,7 +54,13 @@ _RECORDS: Mapping[str, type] = {
     "analyses": Analysis,
     "decisions": DecisionRecord,
 }
-_COLUMNS: Mapping[str, ColumnKind] = {"timestamp": "time", "turn": "int64", "retries": "int64"}
+_COLUMNS: Mapping[str, ColumnKind] = {
+    "timestamp": "time",
+    "turn": "int64",
+    "retries": "int64",
+    "valid": "bool",
+}
+"""The fields that are neither text nor nested."""
 
 
 class SessionView(View):
@@ -132,8 +138,6 @@ class SessionView(View):
 
     def _frame(self, name: str, kind: type) -> pandas.DataFrame:
         columns = {field.name: _COLUMNS.get(field.name, "object") for field in fields(kind)}
-        if kind is Analysis:
-            columns["valid"] = "bool"
         return data_frame([_plain(record) for record in self._of(name)], columns)
 
     def _of(self, name: str) -> Sequence[Any]:
