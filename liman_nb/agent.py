@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from liman_nb.copies import dump, fork, load, retried
 from liman_nb.engine.bounds import Bounds
@@ -17,17 +18,22 @@ from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import OnOpenTurn, Session
 from liman_nb.engine.stages import Stage
 from liman_nb.engine.tree import Tree
+from liman_nb.errors import UsageError
+from liman_nb.inspection import explanation, session_view, sessions_page
 from liman_nb.parts import Parts, by_node, names, one_source, several
 from liman_nb.portal import Portal
 from liman_nb.reception import NO_ANSWER, Call, Reception, answer_of, checked_context
 from liman_nb.result import StepResult, result_of
 from liman_nb.state.storage import StateStorage
 from liman_nb.views.bundles import View
+from liman_nb.views.explanation import ExplanationView
 from liman_nb.views.graph_view import GraphView
 from liman_nb.views.history import HistoryView
 from liman_nb.views.messages import MessagesView
 from liman_nb.views.pending import PendingView
 from liman_nb.views.record import AgentView, UnreadableView
+from liman_nb.views.session_view import SessionView
+from liman_nb.views.sessions_view import SessionsView
 from liman_nb.views.transitions import TransitionsView
 from liman_nb.views.tree_view import TreeView
 from liman_nb.views.yields import YieldsView
@@ -491,6 +497,73 @@ class Agent:
     def history(self, session_id: str | None = None) -> HistoryView:
         """The turns of a session and where it was forked from. Runs nothing."""
         return self._read(session_id, HistoryView)
+
+    def session(self, session_id: str | None = None) -> SessionView:
+        """A session's complete picture, in the words of LeafMesh's page on sessions.
+
+        Conversation, yields, mesh communications, coordination analyses and decisions, as
+        attributes; ``.to_dict()`` and ``.to_pandas()`` give them all. All but the conversation
+        expire after the storage's ``record_ttl``; the view says how many have.
+
+        Args:
+            session_id: the session; the opened one when absent.
+
+        Raises:
+            StorageError: the storage cannot be read.
+        """
+        return self._read(session_id, partial(session_view, self._workshop))
+
+    def sessions(self, *, page: int = 1, per_page: int = 20) -> SessionsView:
+        """The sessions in the storage, the last used first; those of other agents are marked.
+
+        For their status, the sessions of this agent that are on the page are read, which counts as
+        a use where unused sessions expire.
+
+        Args:
+            page: which page, 1-based.
+            per_page: sessions on a page, at most 1,000.
+
+        Raises:
+            UsageError: a page that cannot be, or a storage that cannot list its sessions.
+            StorageError: the storage cannot be read.
+        """
+        return self._portal.run(sessions_page(self._workshop, page, per_page))
+
+    @overload
+    def explain(
+        self, node: str, *, session_id: str | None = None, turn: int | None = None
+    ) -> ExplanationView: ...
+    @overload
+    def explain(
+        self, session_id: str, node: str, *, turn: int | None = None
+    ) -> ExplanationView: ...
+    def explain(
+        self,
+        *names: str,
+        node: str | None = None,
+        session_id: str | None = None,
+        turn: int | None = None,
+    ) -> ExplanationView:
+        """Why each edge of a node fired, did not, or could not be decided.
+
+        Call it with the node, or with the session and the node: ``explain("solver")``,
+        ``explain("user_123", "solver")``.
+
+        Args:
+            names: the node's name; before it, if two are given, the session's id.
+            node: the node's name.
+            session_id: the session; the opened one when absent.
+            turn: number of the turn, 1-based; the latest when absent.
+
+        Raises:
+            UsageError: no such node or turn, or other names than these.
+            StorageError: the storage cannot be read.
+        """
+        *session, asked = (*names, *([] if node is None else [node])) or ("",)
+        if not asked or len(session) + (session_id is not None) > 1:
+            raise UsageError("explain(node), explain(node, session_id=…) or explain(session, node)")
+        made = partial(explanation, self._workshop, node=asked, turn=turn)
+        return self._read(session[0] if session else session_id, made)
 
     def pending(self, *, session_id: str | None = None) -> PendingView:
         """The questions of a session that wait for a person, in the order of asking."""

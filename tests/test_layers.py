@@ -19,7 +19,7 @@ LAYERS = [
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "parts", "workshop", "portal", "reception", "copies", "agent"},
+    {"result", "parts", "workshop", "portal", "reception", "inspection", "copies", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""
@@ -35,6 +35,7 @@ HEAVY = {
     "networkx": {"specs", "views"},
     "lark": {"specs"},
     "xllamacpp": {"models"},
+    "pandas": {"views"},
     "IPython": set(),
     "ipywidgets": set(),
 }

@@ -46,6 +46,7 @@ CORE = {
 BESIDE_CORE = {
     "xllamacpp": "the extra `local`",
     "redis": "the extra `redis`",
+    "pandas": "for who has it: `to_pandas()` says so where it is not",
     "IPython": "a notebook's kernel has it",
     "pydantic_core": "a part of pydantic, which has its error classes",
     "pytest": "only in `liman_nb.testing`, for users' own test suites",

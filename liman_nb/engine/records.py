@@ -15,6 +15,7 @@ from liman_nb.engine.conversation import Entry, conversation
 from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
 from liman_nb.state.json_values import copied
+from liman_nb.state.rows import Outcome
 
 Decision = Literal["fire", "skip", "retry", "wait", "start", "halt", "late", "escalate", "cancel"]
 
@@ -74,7 +75,7 @@ class ConditionRecord:
 
     to_agent: str
     condition: str
-    outcome: str
+    outcome: Outcome
     reason: str
 
 
@@ -140,6 +141,7 @@ class SessionRecords:
         analyses: what was considered after each node run.
         decisions: what was decided.
         expired: how many records of each kind are too old to be shown, by the kind's name.
+        record_ttl: how old those may be, in seconds; ``None`` for any age.
     """
 
     session_id: str
@@ -151,6 +153,7 @@ class SessionRecords:
     analyses: tuple[Analysis, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     expired: dict[str, int] = field(default_factory=dict)
+    record_ttl: float | None = None
 
 
 def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> SessionRecords:
@@ -177,6 +180,7 @@ def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> Sessi
         turns=len(tree.turns),
         conversation=tuple(conversation(tree)),
         expired={kind: count for kind, count in lost.items() if count},
+        record_ttl=seconds,
         **kept,
     )
 

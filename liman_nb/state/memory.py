@@ -13,7 +13,7 @@ from liman_nb.state.journal import JournalStorage, Tail
 from liman_nb.state.lifetime import Clock, Lifetime, check_ttl
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.session_line import SessionLine, last_used_first, session_after
-from liman_nb.state.storage import Commit, Lease, SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo, checked_record_ttl
 
 
 class InMemoryStateStorage(JournalStorage):
@@ -26,14 +26,22 @@ class InMemoryStateStorage(JournalStorage):
         session_ttl: seconds until a session expires that is not written or opened meanwhile (or up
             to a tenth fewer); it is then as if it had never been. ``None`` keeps sessions. While a
             turn is open a session does not expire. `prune` gives the memory back.
+        record_ttl: as :attr:`StateStorage.record_ttl`.
         clock: tells the time in seconds, as `time.time` does.
 
     Raises:
         UsageError: a time-to-live that is none.
     """
 
-    def __init__(self, *, session_ttl: float | None = None, clock: Clock = time.time) -> None:
+    def __init__(
+        self,
+        *,
+        session_ttl: float | None = None,
+        record_ttl: float | None = None,
+        clock: Clock = time.time,
+    ) -> None:
         super().__init__()
+        self.record_ttl = checked_record_ttl(record_ttl)
         self._lifetime = Lifetime(check_ttl(session_ttl), clock)
         self._lock = threading.Lock()
         self._journals: dict[str, list[bytes]] = {}

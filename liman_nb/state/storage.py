@@ -22,6 +22,8 @@ from liman_nb.state.storable import check_storable
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
+_CENTURY = 100 * 365 * 24 * 3600  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Touched:
@@ -125,7 +127,14 @@ class StateStorage(ABC):
 
     Only the built-in storages keep two processes from writing to one session at the same time; a
     class of your own can do so with `lease`.
+
+    Attributes:
+        record_ttl: how many seconds a session's yields, mesh communications, analyses and decisions
+            stay on record (``agent.session()``); ``None`` for as long as the session. Nothing is
+            deleted by it, and no turn runs differently.
     """
+
+    record_ttl: float | None = None
 
     @abstractmethod
     async def save_actor_state(
@@ -260,6 +269,20 @@ class StateStorage(ABC):
 
     async def _save_executor(self, state: ExecutorState) -> None:
         await settled(self.save_executor_state(str(state.execution_id), _dump(state)))
+
+
+def checked_record_ttl(seconds: float | None) -> float | None:
+    """A :attr:`StateStorage.record_ttl` that can be used.
+
+    Raises:
+        UsageError: it is no number of seconds.
+    """
+    if seconds is None or (isinstance(seconds, int | float) and 0 < seconds <= _CENTURY):
+        return seconds
+    raise UsageError(
+        f"record_ttl is a number of seconds above 0, up to {_CENTURY:,} (a century), or None to "
+        f"keep records as long as their session, not {seconds!r}"
+    )
 
 
 async def load_executor(storage: StateStorage, execution_id: str) -> ExecutorState | None:

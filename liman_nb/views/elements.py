@@ -125,6 +125,11 @@ def rows(contents: Iterable[Markup]) -> Markup:
     )
 
 
+def scrolling(content: Markup) -> Markup:
+    """Contents that are scrolled sideways where they are wider than the page."""
+    return tag("div", content, style="overflow:auto")
+
+
 def part(*body: str) -> Markup:
     """A part of a card without a title."""
     return tag("div", *body, style=_SECTION)

@@ -152,6 +152,15 @@ async def look(agent: Agent) -> None:
         assert_type(turn, TurnInfo)
         assert_type(turn.number, int)
     assert_type(agent.graph.to_mermaid(), str)
+    for entry in agent.session("alice").conversation:
+        assert_type(entry.as_dict(), dict[str, str])
+    assert_type(agent.session().to_dict(), dict[str, Any])
+    for row in agent.sessions(page=2, per_page=50):
+        assert_type(row.status, str)
+    for edge in agent.explain("alice", "chat", turn=1):
+        assert_type(edge.filled, str)
+    assert_type(len(agent.explain("chat")), int)
+    assert_type(agent.explain(session_id="alice", node="chat").turn, int)
     assert_type(agent.check().errors, list[errors.Problem])
 
 

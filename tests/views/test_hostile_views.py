@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from hostile_texts import ENDLESS, HOSTILE, NEVER_SHOWN
 from html_check import problems, text_of
 
+from liman_nb.engine.explain import explained
 from liman_nb.engine.pending import open_questions
+from liman_nb.engine.records import records_of
 from liman_nb.engine.tree import Executor, Join, NodeActor, Tree, Turn
 from liman_nb.specs.graph import Edge, Graph, Node
 from liman_nb.state.rows import (
@@ -21,11 +24,15 @@ from liman_nb.state.rows import (
 )
 from liman_nb.views import (
     AgentView,
+    ExplanationView,
     GraphView,
     HistoryView,
     MessagesView,
     PendingView,
     ResultView,
+    SessionRow,
+    SessionsView,
+    SessionView,
     TransitionsView,
     TreeView,
     View,
@@ -35,6 +42,7 @@ from liman_nb.views.escape import one_line
 
 ASKS = "0f4b8a52-6a55-5f0e-9d43-0b0c5a6f7d11"
 """Id of the executor that asks a person."""
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,15 @@ def views(text: str) -> list[View]:
         PendingView(open_questions(tree)),
         AgentView(text, graph, tree),
         ResultView(text, graph, tree),
+        SessionView(records_of(tree, NOW), text),
+        SessionsView([hostile_row(text)], page=1, pages=1, total=1),
+        *(ExplanationView(explained(graph, tree, node)) for node in (text, f"{text}2")),
     ]
+
+
+def hostile_row(text: str) -> SessionRow:
+    """A line of the list of sessions that is made of the text."""
+    return SessionRow(text, text, 1, text, text, is_own=False, status=text, problem=text)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -29,7 +29,7 @@ from liman_nb.state.journal import JournalStorage, Tail
 from liman_nb.state.lifetime import Clock, Lifetime, check_ttl
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.session_line import last_used_first
-from liman_nb.state.storage import Commit, Lease, SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo, checked_record_ttl
 
 if TYPE_CHECKING:  # it imports diskcache, which is loaded when a store is opened
     from liman_nb.state.disk.inline import InlineDisk
@@ -65,6 +65,7 @@ class DiskCacheStateStorage(JournalStorage):
         session_ttl: seconds until a session expires that is not written or opened meanwhile (or up
             to a tenth fewer); it is then as if it had never been, and `prune` deletes it. ``None``
             keeps sessions. While a turn is open a session does not expire.
+        record_ttl: as :attr:`StateStorage.record_ttl`.
         clock: tells the time in seconds since 1970, as `time.time` does.
 
     Raises:
@@ -78,9 +79,11 @@ class DiskCacheStateStorage(JournalStorage):
         durability: Literal["normal", "full"] = "normal",
         timeout: float = 5.0,
         session_ttl: float | None = None,
+        record_ttl: float | None = None,
         clock: Clock = time.time,
     ) -> None:
         super().__init__()
+        self.record_ttl = checked_record_ttl(record_ttl)
         if durability not in _SYNCHRONOUS:
             raise UsageError(f"durability is 'normal' or 'full', not {durability!r}")
         if not timeout >= 0:

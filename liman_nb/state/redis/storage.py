@@ -25,9 +25,9 @@ from liman_nb.state.redis.scrubbing import EVERY_NODE, scrub
 from liman_nb.state.redis.server import Client, Server
 from liman_nb.state.rows import TurnRow
 from liman_nb.state.session_line import last_used_first
-from liman_nb.state.storage import Commit, Lease, SessionInfo
+from liman_nb.state.storage import Commit, Lease, SessionInfo, checked_record_ttl
 
-WEEK = 7 * 24 * 3600
+HOUR, WEEK = 3600, 7 * 24 * 3600
 """Seconds."""
 
 _SHORTEST_LEASE, _LONGEST_LEASE = 0.1, 100 * 365 * 24 * 3600  # seconds
@@ -66,6 +66,8 @@ class RedisStateStorage(JournalStorage):
         agency: a name that keeps several users of one server apart: each sees only sessions of its
             own.
         session_ttl: seconds until an unused session expires; ``None`` to keep them.
+        record_ttl: as :attr:`StateStorage.record_ttl`; an hour by default, as on LeafMesh's page on
+            sessions (``REDIS_DEFAULT_TTL``).
         timeout: how many seconds a connection, a reply, or the return of a lost server is waited
             for, before a `StorageError` says so. The event loop goes on meanwhile.
         cluster: whether the server is a node of a Redis Cluster.
@@ -83,11 +85,13 @@ class RedisStateStorage(JournalStorage):
         *,
         agency: str = "",
         session_ttl: float | None = WEEK,
+        record_ttl: float | None = HOUR,
         timeout: float = 5.0,
         cluster: bool = False,
         lease_life: float = 30.0,
     ) -> None:
         super().__init__()
+        self.record_ttl = checked_record_ttl(record_ttl)
         if find_spec("redis") is None:
             raise SetupError("the Redis client is not installed: pip install 'liman_nb[redis]'")
         check_ttl(session_ttl)
