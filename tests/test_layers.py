@@ -19,7 +19,7 @@ LAYERS = [
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "workshop", "portal", "reception", "agent"},
+    {"result", "settings", "variables", "workshop", "portal", "reception", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""
@@ -37,6 +37,7 @@ HEAVY = {
     "xllamacpp": {"models"},
     "IPython": set(),
     "ipywidgets": set(),
+    "pydantic_settings": {"variables"},
 }
 """Libraries that have one home each."""
 
