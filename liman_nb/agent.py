@@ -24,6 +24,7 @@ from liman_nb.parts import Parts, by_node, names, one_source, several
 from liman_nb.portal import Portal
 from liman_nb.reception import NO_ANSWER, Call, Reception, answer_of, checked_context
 from liman_nb.result import StepResult, result_of
+from liman_nb.settings import Settings, read_settings
 from liman_nb.state.storage import StateStorage
 from liman_nb.views.bundles import View
 from liman_nb.views.explanation import ExplanationView
@@ -53,8 +54,9 @@ class Agent:
         llm: the language model: an object with ``complete``, a model's name, a list of scripted
             replies, a callable, or ``None`` for the one that this machine is set up for.
         llms: other models for single nodes, by node name.
-        state_storage: where sessions are kept; ``DiskCacheStateStorage(".liman_nb")`` when absent,
-            since a notebook must survive its kernel.
+        state_storage: where sessions are kept; what the environment says when absent (see
+            :mod:`liman_nb.settings`), and ``DiskCacheStateStorage(".liman_nb")`` when it says
+            nothing, since a notebook must survive its kernel.
         session_id: the session to go on with; a new one when absent.
         name: the agent's name, part of its sessions' identity; the folder's name when absent, the
             start node's for specs given as text.
@@ -67,6 +69,8 @@ class Agent:
             ``ask`` raises :class:`~liman_nb.errors.OpenTurn`, ``resume`` finishes it first if it
             can, ``abandon`` closes it.
         strict: whether a finding such as an unknown key is an error; ``False`` makes it a warning.
+        settings: where sessions are kept, unless `state_storage` says it, and whose they are; those
+            of the environment when absent.
 
     Raises:
         SpecError: the specs do not make a graph; every problem is listed.
@@ -91,6 +95,7 @@ class Agent:
         bounds: Bounds | None = None,
         on_open_turn: OnOpenTurn = "ask",
         strict: bool = True,
+        settings: Settings | None = None,
     ) -> None:
         parts = Parts(
             source=one_source(specs, specs_dir),
@@ -107,6 +112,7 @@ class Agent:
             state_storage=state_storage,
             bounds=bounds or Bounds(),
             name=name,
+            settings=settings,
         )
         self._listeners = Listeners()
         self._workshop = Workshop(parts, self._listeners.tell, self._listeners.any)
@@ -114,6 +120,20 @@ class Agent:
         self._on_open_turn: OnOpenTurn = on_open_turn
         self._portal = Portal()
         self._last: StepResult | None = None
+
+    @classmethod
+    def from_env(cls, env_file: str | Path | None = None, **arguments: Any) -> Agent:
+        """An agent whose sessions are kept where the environment and a named file say.
+
+        Args:
+            env_file: a ``.env`` file; no file is read unless it is named here.
+            arguments: as for the constructor.
+
+        Raises:
+            SetupError: a variable that means nothing, or no such file.
+            LimanError: as for the constructor.
+        """
+        return cls(**arguments, settings=read_settings(env_file))
 
     # ── who this is ──────────────────────────────────────────────────────────────────────────────
 

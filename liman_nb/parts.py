@@ -9,6 +9,7 @@ from typing import Any
 
 from liman_nb.engine.bounds import Bounds
 from liman_nb.errors import UsageError
+from liman_nb.settings import Settings
 from liman_nb.state.storage import StateStorage
 
 Function = Callable[..., Any]
@@ -30,6 +31,7 @@ class Parts:
     state_storage: StateStorage | None
     bounds: Bounds
     name: str | None
+    settings: Settings | None
 
 
 def one_source(specs: Any, specs_dir: str | Path | None) -> Any:

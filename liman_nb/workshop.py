@@ -25,6 +25,7 @@ from liman_nb.errors import Problem, UsageError
 from liman_nb.models.choose import as_llm, default_llm
 from liman_nb.models.llm import LLM
 from liman_nb.parts import Function, Parts
+from liman_nb.settings import Settings, read_settings
 from liman_nb.specs.check import check_specs, load_graph
 from liman_nb.specs.documents import SuppliedTool
 from liman_nb.specs.findings import did_you_mean, listed
@@ -76,9 +77,12 @@ class Workshop:
         self.graph = self._loaded()
         for name in parts.llms:
             self.node(name)
-        self.storage = _storage(parts.state_storage)
+        self.settings = parts.settings or (
+            read_settings() if parts.state_storage is None else Settings()
+        )
+        self.storage = _storage(parts.state_storage, self.settings)
         self.name = parts.name or _name_of(parts.source) or self.graph.entry
-        self.sessions = Sessions(self.storage, self.name)
+        self.sessions = Sessions(self.storage, self.name, self.settings.agency)
 
     def load(self) -> None:
         """Read the specs again, for the turns to come. On an error everything stays as it was.
@@ -201,12 +205,8 @@ def _all_functions(parts: Parts) -> Mapping[str, Function] | tuple[Function, ...
     return (*parts.tools, *parts.functions)
 
 
-def _storage(given: StateStorage | None) -> StateStorage:
-    storage = given
-    if storage is None:
-        from liman_nb.state.disk.storage import DiskCacheStateStorage
-
-        storage = DiskCacheStateStorage()
+def _storage(given: StateStorage | None, settings: Settings) -> StateStorage:
+    storage = settings.storage() if given is None else given
     if not isinstance(storage, StateStorage):
         raise UsageError(
             f"state_storage must be a StateStorage object, not {storage!r:.80}; for a directory "

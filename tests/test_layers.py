@@ -19,7 +19,8 @@ LAYERS = [
     {"tools"},
     {"engine"},
     {"views"},
-    {"result", "parts", "workshop", "portal", "reception", "inspection", "copies", "agent"},
+    {"result", "settings", "variables", "parts", "workshop", "portal", "reception"},
+    {"inspection", "copies", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""
@@ -38,6 +39,7 @@ HEAVY = {
     "pandas": {"views"},
     "IPython": set(),
     "ipywidgets": set(),
+    "pydantic_settings": {"variables"},
 }
 """Libraries that have one home each."""
 

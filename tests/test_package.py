@@ -38,6 +38,7 @@ CORE = {
     "markupsafe": "markupsafe",
     "jsonschema": "jsonschema",
     "referencing": "referencing",
+    "pydantic-settings": "pydantic_settings",
     "typer": "typer",
     "rich": "rich",
 }
