@@ -130,7 +130,7 @@ def _read(env_file: str | os.PathLike[str] | None) -> Settings:
     from liman_nb.variables import Variables
 
     try:
-        found = Variables(_env_file=env_file)
+        found = Variables(_env_file=env_file)  # type: ignore[call-arg]  # of pydantic-settings
     except ValidationError as error:
         raise SetupError("; ".join(_complaint(e) for e in error.errors())) from None
     redis = found.store == "redis"
