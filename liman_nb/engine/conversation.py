@@ -72,12 +72,12 @@ def _entries(tree: Tree, executor: Executor) -> Iterator[tuple[tuple[int, int], 
         return
     said = _said(executor)
     if said is not None:
-        yield (executor.ran_row, 1), said
+        yield (executor.ran_row - 1, 1), said
     for position, record in enumerate(executor.transitions):
         if record.outcome == "fired":
             handed = as_text(executor.output) if executor.error is None else _failure(executor)
             call = Entry("system", handed, executor.ended_at, executor.node, "mesh_call")
-            yield (executor.ran_row, 2 + position), call
+            yield (executor.ran_row - 1, 2 + position), call
 
 
 def _said(executor: Executor) -> Entry | None:

@@ -64,7 +64,7 @@ def sessions(draw) -> list[AnyRow]:
     turns = draw(st.integers(1, 4))
     for number in range(1, turns + 1):
         entry = draw(st.sampled_from(["chat", "chat", "one", "note"]))
-        add(turn_row(GRAPH, tree, entry, {"n": number}, ["user"], at()))
+        add(turn_row(GRAPH, tree, entry, {"n": number}, at(), context_keys=["user"]))
         left = draw(st.integers(0, 12)) if number == turns else 60
         while tree.status not in ENDED and left:
             left -= 1

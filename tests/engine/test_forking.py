@@ -36,7 +36,8 @@ def stored(rows) -> FourMethods:
     for row in rows:
         first, changes = tree.seq, apply(tree, row)
         made = touched(tree, row, changes)
-        done(storage.commit(Commit(ROOT, first, (row,), lambda made=made: made)))
+        commit = Commit(ROOT, first, (row,), lambda made=made: made, open=tree.is_open)
+        done(storage.commit(commit))
     return storage
 
 
@@ -97,7 +98,7 @@ def test_a_fork_is_stored_whole_as_states(rows, data):
     saves = len(fork.executors) + len(fork.actors)
     is_cut = storage.left < saves
     try:
-        done(storage.commit(Commit(ELSEWHERE, 0, (), lambda: whole(fork))))
+        done(storage.commit(Commit(ELSEWHERE, 0, (), lambda: whole(fork), open=fork.is_open)))
     except Killed:
         assert is_cut
     loaded = done(load_tree(storage, ELSEWHERE, "fork"))
@@ -119,7 +120,7 @@ def test_moving_a_session_there_and_back_gives_the_same_bytes(rows):
 
 def test_messages_of_a_node_that_was_another_kind_since_cannot_be_forked_from_states():
     """They were given up when the node changed; the error says what can be done."""
-    rows = [turn_row(GRAPH, Tree("s", ROOT), "chat", "hi", [], "2026-01-01T00:00:00Z")]
+    rows = [turn_row(GRAPH, Tree("s", ROOT), "chat", "hi", "2026-01-01T00:00:00Z")]
     tree = tree_of(ROOT, rows)
     apply(tree, ran(tree.turns[0].executor, "hello"))
     apply(tree, turn(2, node="chat", node_type=FUNCTION))

@@ -240,7 +240,7 @@ def without_since(session: dict) -> dict:
     """A session without the times of its joins."""
     for turn in session["turns"]:
         for join in turn["joins"].values():
-            join.since = ""
+            join["since"] = ""
     return session
 
 

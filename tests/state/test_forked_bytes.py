@@ -147,7 +147,7 @@ async def test_a_session_that_is_open_shows_what_was_loaded(storage):
     other.load(early)
     assert other.pending()[0].text == "Well?"
     other.load(agent.dump())
-    assert (other.pending(), other.history()[0].status) == ((), "completed")
+    assert (list(other.pending()), other.history()[0].status) == ([], "completed")
     with pytest.raises(UsageError, match="with another content"):
         other.load(early)
 

@@ -23,7 +23,7 @@ def test_a_turn_is_a_record():
     assert turn.outcome.splitlines()[-1] == "Sent, 148.00 EUR refunded."
     assert (turn.node_runs, turn.tokens) == (10, 1554)
     assert turn.started_at == "2026-11-30T14:00:01Z"
-    assert turn.ended_at == "2026-11-30T14:00:11Z"
+    assert turn.ended_at == "2026-11-30T14:00:13Z"
     with pytest.raises(FrozenInstanceError):
         turn.number = 2
 
@@ -57,7 +57,7 @@ def test_the_html_says_the_same():
     text = text_of(html)
 
     assert problems(html) == []
-    assert text.startswith("History of case-1042 (2)2intake⊘ cancelled2026-11-30 14:00:12 UTC · ")
+    assert text.startswith("History of case-1042 (2)2intake⊘ cancelled2026-11-30 14:00:14 UTC · ")
     assert text.index("Thanks") < text.index("My jar arrived broken")
 
 
