@@ -1,0 +1,123 @@
+"""Which kills are tried. Drawn by a seed, so that any trial can be repeated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from sweep.killing import PLACES, Place, Point, Victim
+from sweep.storages import DISK, FILES, SERVER
+
+INSTRUCTIONS = 4
+"""How many of the instructions of one of SQLite's writes are tried in the long form."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The writes of an uninterrupted run.
+
+    Attributes:
+        steps: of each, how many inner steps it has.
+        rows: after each, how many rows the session has.
+        shapes: for each number of rows, the shapes of the tree.
+        seconds: how long the run took.
+    """
+
+    steps: Sequence[int]
+    rows: Sequence[int]
+    shapes: Sequence[Sequence[str]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is done to one session: its processes are killed one after the other, and one ends.
+
+    Attributes:
+        kills: for each process that is to be killed, the point, or after how many seconds. The
+            first one must be met if it is a point; others may come too late.
+        victim: who is killed.
+        spawned: whether the processes are new interpreters; else they are forked from a warm one.
+    """
+
+    kills: tuple[Point | float, ...]
+    victim: Victim = "process"
+    spawned: bool = False
+
+
+def trials(storage: str, writes: Writes, budget: int | None, random: Random) -> list[Trial]:
+    """The trials of one scenario on one storage.
+
+    Args:
+        storage: the kind.
+        writes: of the uninterrupted run.
+        budget: at least how many kills at points; ``None`` for every write and every place.
+        random: draws.
+    """
+    every = [point for place in PLACES for point in _points(storage, writes, place, random)]
+    if budget is None:
+        chosen = every
+    else:
+        needed = _needed(storage, writes, random)
+        others = [point for point in every if point not in needed]
+        random.shuffle(others)
+        chosen = needed + others[: max(0, budget - len(needed))]
+    if storage == SERVER:
+        return [Trial((point,), random.choice(["server", "both"])) for point in chosen]
+    planned = [_perhaps_twice(point, random) for point in chosen]
+    planned += [_timed(writes, random) for _ in range(2 if budget else 40)]
+    spawned = random.sample(every, min(len(every), 1 if budget else 6))
+    return planned + [Trial((point,), spawned=True) for point in spawned]
+
+
+def budget_of(kills: int, cells: int) -> int:
+    """How many kills each of so many scenarios on a storage must take, for so many in all."""
+    return max(len(PLACES), math.ceil(kills / cells))
+
+
+def _points(storage: str, writes: Writes, place: Place, random: Random) -> list[Point]:
+    """Every point of a place that is worth a try."""
+    if place != "inside":
+        return [Point(write, place) for write in range(len(writes.steps))]
+    return [
+        Point(write, place, step)
+        for write, steps in enumerate(writes.steps)
+        for step in _steps(storage, steps, random)
+    ]
+
+
+def _steps(storage: str, steps: int, random: Random) -> Sequence[int]:
+    match storage:
+        case "four methods":
+            return range(steps)
+        case "disk":  # the last ones may differ by a few, from one run to another
+            return sorted(random.sample(range(steps * 9 // 10), INSTRUCTIONS))
+        case _:
+            return range(1)
+
+
+def _needed(storage: str, writes: Writes, random: Random) -> list[Point]:
+    """One point for each place, and one for each shape that a process may find."""
+    needed = [random.choice(_points(storage, writes, place, random)) for place in PLACES]
+    for shape in sorted({shape for shapes in writes.shapes for shape in shapes} - {"nothing"}):
+        fitting = [i for i, rows in enumerate(writes.rows) if shape in writes.shapes[rows]]
+        needed += [Point(random.choice(fitting), "after")] if fitting else []
+    needed.append(Point(0, "before"))
+    return list(dict.fromkeys(needed))
+
+
+def _perhaps_twice(point: Point, random: Random) -> Trial:
+    """The process that resumes is killed, too, in one trial of three."""
+    if random.random() < 2 / 3:
+        return Trial((point,))
+    return Trial((point, Point(random.randrange(3), random.choice(["before", "after"]))))
+
+
+def _timed(writes: Writes, random: Random) -> Trial:
+    """Up to three processes are killed at any time, the opening of the storage included."""
+    return Trial(tuple(random.uniform(0, writes.seconds) for _ in range(random.randint(1, 3))))
+
+
+assert {DISK, FILES} == {"disk", "four methods"}, "the names that `_steps` matches"
