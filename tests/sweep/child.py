@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from liman_nb import StateStorage
 from liman_nb.engine.apply import apply
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.tree import Tree
+from liman_nb.state.rows import AnyRow
 from sweep import storages
 from sweep.effects import Effects
 from sweep.killing import Killer, Point, Victim
@@ -39,6 +41,7 @@ class Job:
         point: where to kill.
         victim: whom.
         reads: whether to read what is stored and not to play.
+        grows: whether to read as well which trees the rows made, one after the other.
     """
 
     scenario: str
@@ -50,6 +53,7 @@ class Job:
     point: Point | None = None
     victim: Victim = "process"
     reads: bool = False
+    grows: bool = False
 
     @classmethod
     def from_json(cls, text: str) -> Job:
@@ -118,7 +122,7 @@ async def _play(job: Job) -> dict[str, Any]:
 
 
 async def _read(job: Job) -> dict[str, Any]:
-    """Read: the outcome is all that is stored, and the trees that it came to, row by row."""
+    """Read: the outcome is all that is stored, and the tree that is loaded."""
     storage = _storage(job, Killer(None))
     tree = await load_tree(storage, ROOT, SESSION)
     rows = await storage.load_rows(ROOT)
@@ -130,18 +134,23 @@ async def _read(job: Job) -> dict[str, Any]:
             entries = file_entries(_directory(job), tree)
         case _:
             entries = redis_entries(job.url, Path(job.folder).name)
-    growing = Tree("" if rows is None else SESSION, ROOT)
-    trees = [(digest(growing), shapes(growing))]
-    for row in rows or ():
-        apply(growing, row)
-        trees.append((digest(growing), shapes(growing)))
     return {
         "entries": entries,
         "tree": plain(tree),
         "unsaved": len(tree.unsaved.touched) + len(tree.unsaved.actors),
         "settled": settled(tree),
-        "trees": trees,
+        "trees": _growing(rows or []) if job.grows else [],
     }
+
+
+def _growing(rows: Sequence[AnyRow]) -> list[tuple[str, list[str]]]:
+    """For each number of rows, the digest of the tree that they make, and its shapes."""
+    tree = Tree(SESSION, ROOT)
+    trees = [(digest(tree), shapes(tree))]
+    for row in rows:
+        apply(tree, row)
+        trees.append((digest(tree), shapes(tree)))
+    return trees
 
 
 if __name__ == "__main__":

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from redis_server import RedisServer, binary
+
 from sweep.laboratory import Laboratory
 from sweep.tally import Tally
 
@@ -52,6 +55,8 @@ def laboratory(
     path = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(__file__).parents[1])])
     with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
         patch.setenv("PYTHONPATH", path)
+        # As under `python -m pytest`: else every fork would run the script `pytest` once more.
+        patch.setattr(sys.modules["__main__"], "__spec__", find_spec("pytest.__main__"))
 
         def server(**options: str) -> RedisServer:
             where = tmp_path_factory.mktemp("redis")

@@ -11,6 +11,7 @@ from random import Random
 from types import TracebackType
 
 from redis_server import RedisServer
+
 from sweep.plan import Trial, Writes, budget_of, trials
 from sweep.processes import Starter
 from sweep.scenarios import SCENARIOS
@@ -75,7 +76,7 @@ class Laboratory:
         return Writes(played["steps"], played["rows"], shapes, played["seconds"])
 
     def whole(self, scenario: str, storage: str) -> Ended:
-        """The uninterrupted run: done twice, so that what it is held against is surely the same."""
+        """The uninterrupted run."""
         with self._lock:
             known = self._whole.get((scenario, storage))
             if known is None:

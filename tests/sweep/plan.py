@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from random import Random
 
 from sweep.killing import PLACES, Place, Point, Victim
@@ -29,6 +30,11 @@ class Writes:
     rows: Sequence[int]
     shapes: Sequence[Sequence[str]]
     seconds: float
+
+    @property
+    def found(self) -> set[str]:
+        """The shapes that a process may find after a write."""
+        return {shape for rows in self.rows for shape in self.shapes[rows]}
 
 
 @dataclass(frozen=True)
@@ -56,19 +62,17 @@ def trials(storage: str, writes: Writes, budget: int | None, random: Random) -> 
         budget: at least how many kills at points; ``None`` for every write and every place.
         random: draws.
     """
-    every = [point for place in PLACES for point in _points(storage, writes, place, random)]
-    if budget is None:
-        chosen = every
-    else:
-        needed = _needed(storage, writes, random)
-        others = [point for point in every if point not in needed]
-        random.shuffle(others)
+    by_place = [_points(storage, writes, place, random) for place in PLACES]
+    chosen = [point for points in by_place for point in points]
+    if budget is not None:
+        needed = _needed(writes, by_place, random)
+        others = [point for point in _mixed(by_place, random) if point not in needed]
         chosen = needed + others[: max(0, budget - len(needed))]
     if storage == SERVER:
         return [Trial((point,), random.choice(["server", "both"])) for point in chosen]
     planned = [_perhaps_twice(point, random) for point in chosen]
     planned += [_timed(writes, random) for _ in range(2 if budget else 40)]
-    spawned = random.sample(every, min(len(every), 1 if budget else 6))
+    spawned = random.sample(chosen, 1 if budget else 6)
     return planned + [Trial((point,), spawned=True) for point in spawned]
 
 
@@ -89,23 +93,26 @@ def _points(storage: str, writes: Writes, place: Place, random: Random) -> list[
 
 
 def _steps(storage: str, steps: int, random: Random) -> Sequence[int]:
-    match storage:
-        case "four methods":
-            return range(steps)
-        case "disk":  # the last ones may differ by a few, from one run to another
-            return sorted(random.sample(range(steps * 9 // 10), INSTRUCTIONS))
-        case _:
-            return range(1)
+    if storage == FILES:
+        return range(steps)
+    if storage == DISK:  # the last ones may differ by a few, from one run to another
+        return sorted(random.sample(range(steps * 9 // 10), INSTRUCTIONS))
+    return range(1)
 
 
-def _needed(storage: str, writes: Writes, random: Random) -> list[Point]:
-    """One point for each place, and one for each shape that a process may find."""
-    needed = [random.choice(_points(storage, writes, place, random)) for place in PLACES]
-    for shape in sorted({shape for shapes in writes.shapes for shape in shapes} - {"nothing"}):
+def _needed(writes: Writes, by_place: list[list[Point]], random: Random) -> list[Point]:
+    """The very first point, one for each place, and one for each shape that may be found."""
+    needed = [Point(0, "before"), *map(random.choice, by_place)]
+    for shape in sorted(writes.found):
         fitting = [i for i, rows in enumerate(writes.rows) if shape in writes.shapes[rows]]
-        needed += [Point(random.choice(fitting), "after")] if fitting else []
-    needed.append(Point(0, "before"))
+        needed.append(Point(random.choice(fitting), "after"))
     return list(dict.fromkeys(needed))
+
+
+def _mixed(by_place: list[list[Point]], random: Random) -> list[Point]:
+    """Every point, drawn, and as many of one place as of another as long as there are some."""
+    drawn = [random.sample(points, len(points)) for points in by_place]
+    return [point for row in zip_longest(*drawn) for point in row if point is not None]
 
 
 def _perhaps_twice(point: Point, random: Random) -> Trial:
@@ -118,6 +125,3 @@ def _perhaps_twice(point: Point, random: Random) -> Trial:
 def _timed(writes: Writes, random: Random) -> Trial:
     """Up to three processes are killed at any time, the opening of the storage included."""
     return Trial(tuple(random.uniform(0, writes.seconds) for _ in range(random.randint(1, 3))))
-
-
-assert {DISK, FILES} == {"disk", "four methods"}, "the names that `_steps` matches"

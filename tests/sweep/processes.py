@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from redis_server import RedisServer
+
 from sweep.child import Job, main
 
 PATIENCE = 90.0
@@ -95,9 +96,18 @@ def _watch(
             raise TimeoutError(f"a process did not end within {PATIENCE:g} s")
 
 
-def brought_back(server: RedisServer | None) -> bool:
-    """Starts a server again that was killed; whether it was."""
-    if server is None or server.process.poll() is None:
+def brought_back(server: RedisServer | None, wait: float) -> bool:
+    """Starts a server again that was killed; whether it was.
+
+    Args:
+        server: the server, if there is one.
+        wait: for how many seconds it may still be dying.
+    """
+    if server is None:
+        return False
+    try:
+        server.process.wait(wait)
+    except subprocess.TimeoutExpired:
         return False
     server.start()
     return True

@@ -207,7 +207,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, dict):
-        return {" ".join(map(str, k)) if isinstance(k, tuple) else k: _plain(v) for k, v in value.items()}
+        return {
+            " ".join(map(str, k)) if isinstance(k, tuple) else k: _plain(v)
+            for k, v in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value

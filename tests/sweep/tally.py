@@ -43,7 +43,7 @@ class Tally:
             *("trials", "kills", *PLACES, AT_RANDOM, "resumed"),
             *("model", "functions", "repeated", "differences"),
         ]
-        yield "storage".ljust(14) + "".join(name.rjust(13) for name in columns)
+        yield "storage".ljust(14) + "".join(name.rjust(12) for name in columns)
         total: Counter[str] = Counter()
         for storage, counts in self._counts.items():
             total.update(counts)
@@ -61,4 +61,4 @@ def _calls(ended: Ended, kind: str) -> int:
 
 
 def _line(name: str, numbers: list[int]) -> str:
-    return name.ljust(14) + "".join(f"{number:,}".rjust(13) for number in numbers)
+    return name.ljust(14) + "".join(f"{number:,}".rjust(12) for number in numbers)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from redis_server import RedisServer
+
 from sweep.child import Job
 from sweep.effects import Account
 from sweep.killing import Point
@@ -78,7 +79,7 @@ class Stage:
                 if self._plays(job, trial, kill, server, ended):
                     break
             ended.played = json.loads(job.outcome.read_text())
-            job = replace(job, number=job.number + 1, point=None, reads=True)
+            job = replace(job, number=job.number + 1, point=None, reads=True, grows=not trial.kills)
             self._does(job, trial, None, server, ended)
             ended.stored = json.loads(job.outcome.read_text())
             ended.account = Account.read(job.log)
@@ -113,14 +114,15 @@ class Stage:
         """Run a job; its exit status, and whether the server was killed meanwhile."""
         falls = 0
 
-        def bring_back() -> None:
+        def bring_back(wait: float = 0) -> None:
             nonlocal falls
-            falls += brought_back(server)
+            falls += brought_back(server, wait)
 
         start = self._starter.spawn if trial.spawned else self._starter.fork
         job = replace(job, server=server.process.pid if server else 0)
         status = start(job, bring_back, kill if isinstance(kill, float) else None)
-        bring_back()
+        doomed = job.point is not None and trial.victim != "process" and not falls
+        bring_back(wait=5 if doomed else 0)
         if status not in (0, KILLED) or (status == KILLED and kill is None):
             said = job.error.read_text() if job.error.exists() else ""
             ended.faults.append(f"process {job.number} ended with status {status}\n{said}")
