@@ -87,7 +87,7 @@ def main(job: Job) -> None:
     warnings.simplefilter("error")
     try:
         outcome = asyncio.run(_read(job) if job.reads else _play(job))
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever it was, it is told
         job.error.write_text(traceback.format_exc())
         sys.exit(1)
     job.outcome.write_text(json.dumps(outcome))

@@ -39,12 +39,12 @@ class Play:
 
     def __init__(self, scenario: Scenario, storage: StateStorage, effects: Effects) -> None:
         self._scenario, self._effects = scenario, effects
-        functions = functions_of(self)
         self.agent = Agent(
             scenario.specs,
             start_node=scenario.start,
             llm=self._model,
-            functions=functions,
+            tools=tools_of(self),
+            functions=functions_of(self),
             state_storage=storage,
             session_id=SESSION,
             name=NAME,
@@ -97,7 +97,7 @@ class Play:
         )
         self._effects.begun(kind, node, executor, number)
         if turn not in self._scenario.at_once:
-            while not self._look(lambda tree: elders_settled(tree, executor)):
+            while not self._look(lambda tree: elders_settled(tree, executor)):  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.0005)
         yield
 
@@ -130,7 +130,7 @@ def elders_settled(tree: Tree, executor: str) -> bool:
 
 
 def functions_of(play: Play) -> list[Callable[..., Any]]:
-    """The tools and functions that the scenarios name."""
+    """The functions that the scenarios name."""
 
     async def echo(value: Any, call_id: str) -> Any:
         """Hand on the input."""
@@ -152,6 +152,12 @@ def functions_of(play: Play) -> list[Callable[..., Any]]:
         """Fail."""
         async with play.effect("function", call_id):
             raise ValueError("broke")
+
+    return [echo, count, least, boom]
+
+
+def tools_of(play: Play) -> list[Callable[..., Any]]:
+    """The tools that the scenarios name."""
 
     async def add(a: int, b: int, call_id: str) -> int:
         """Add."""
@@ -185,4 +191,4 @@ def functions_of(play: Play) -> list[Callable[..., Any]]:
         async with play.effect("tool", call_id):
             return "paid"
 
-    return [echo, count, least, boom, add, multiply, broken, consult, wire, pay]
+    return [add, multiply, broken, consult, wire, pay]

@@ -118,7 +118,7 @@ class KilledRedis(RedisStateStorage):
 async def _replied(connection: AbstractConnection) -> None:
     """Wait until the reply has arrived; nobody reads it, as its reader waits here."""
     async with asyncio.timeout(PATIENCE):
-        while not connection._reader._buffer:
+        while not connection._reader._buffer:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0)
 
 

@@ -214,3 +214,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _name(key: Any) -> str:
+    return " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
