@@ -17,6 +17,7 @@ from liman_nb import StateStorage
 from liman_nb.engine.apply import apply
 from liman_nb.engine.loading import load_tree
 from liman_nb.engine.tree import Tree
+from liman_nb.state.journal import JournalStorage
 from liman_nb.state.rows import AnyRow
 from sweep import storages
 from sweep.effects import Effects
@@ -111,14 +112,23 @@ async def _play(job: Job) -> dict[str, Any]:
     effects = Effects(job.log)
     found = await load_tree(storage, ROOT, SESSION)
     is_as_ever = not any(settled(found).values())  # else it is not one of the uninterrupted run
-    effects.loaded(found, digest(found) if is_as_ever else "", shapes(found))
+    state = digest(found) if is_as_ever else ""
+    effects.loaded(found, state, shapes(found), await _listed(storage))
     await Play(SCENARIOS[job.scenario], storage, effects).to_the_end()
     await storage.close()
     return {
         "steps": killer.steps,
+        "marks": killer.marks,
         "rows": killer.rows,
         "seconds": time.monotonic() - began,
     }
+
+
+async def _listed(storage: StateStorage) -> list[int] | None:
+    """Of each session in the storage's list, how many turns the list says it has."""
+    if not isinstance(storage, JournalStorage):
+        return None
+    return [line.turns for line in await storage.list_sessions()]
 
 
 async def _read(job: Job) -> dict[str, Any]:

@@ -32,10 +32,17 @@ class Effects:
     def __init__(self, file: Path) -> None:
         self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
-    def loaded(self, tree: Tree, state: str, shapes: list[str]) -> None:
+    def loaded(self, tree: Tree, state: str, shapes: list[str], listed: list[int] | None) -> None:
         """A process begins, with the session as it found it."""
-        committed = [key for executor in tree.executors.values() for key in _committed(executor)]
-        self._write(event="loaded", seq=tree.seq, state=state, shapes=shapes, committed=committed)
+        self._write(
+            event="loaded",
+            seq=tree.seq,
+            turns=len(tree.turns),
+            state=state,
+            shapes=shapes,
+            listed=listed,
+            committed=[key for e in tree.executors.values() for key in _committed(e)],
+        )
 
     def begun(self, kind: Kind, node: str, executor: str, number: int) -> None:
         """A call begins: the `number`-th of its executor's run that is one effect, 0-based."""
@@ -68,15 +75,21 @@ class Part:
 
     Attributes:
         seq: how many rows it found.
-        state: the digest of the tree that they made.
-        shapes: what that tree was like.
+        turns: how many turns.
+        state: the digest of the tree that they made; empty where that is not one of those of the
+            uninterrupted run, since a person was asked about a call that was cut.
+        shapes: what the tree was like.
+        listed: of each session in the storage's list, how many turns the list says;
+            ``None`` from a storage that has no list.
         committed: the calls whose outcome was stored when it began.
         begun: the calls that it made.
     """
 
     seq: int
+    turns: int
     state: str
     shapes: list[str]
+    listed: list[int] | None
     committed: set[str]
     begun: list[str] = field(default_factory=list)
 
@@ -128,6 +141,8 @@ class Account:
         """
         found = []
         for number, part in enumerate(self.parts):
+            if part.listed not in (None, [part.turns][: part.turns]):
+                found.append(f"process {number} found {part.turns} turns and lists {part.listed}")
             again = Counter(part.begun)
             found += [
                 f"process {number} repeated {self._name(key)}, which is stored"

@@ -21,12 +21,14 @@ class Writes:
 
     Attributes:
         steps: of each, how many inner steps it has.
+        marks: of each, the steps that begin something of their own.
         rows: after each, how many rows the session has.
         shapes: for each number of rows, the shapes of the tree.
         seconds: how long the run took.
     """
 
     steps: Sequence[int]
+    marks: Sequence[Sequence[int]]
     rows: Sequence[int]
     shapes: Sequence[Sequence[str]]
     seconds: float
@@ -87,22 +89,33 @@ def _points(storage: str, writes: Writes, place: Place, random: Random) -> list[
         return [Point(write, place) for write in range(len(writes.steps))]
     return [
         Point(write, place, step)
-        for write, steps in enumerate(writes.steps)
-        for step in _steps(storage, steps, random)
+        for write, (steps, marks) in enumerate(zip(writes.steps, writes.marks, strict=True))
+        for step in _steps(storage, steps, marks, random)
     ]
 
 
-def _steps(storage: str, steps: int, random: Random) -> Sequence[int]:
+def _steps(storage: str, steps: int, marks: Sequence[int], random: Random) -> Sequence[int]:
+    """The steps of a write that are tried.
+
+    Of SQLite's instructions the first of each statement, COMMIT among them, and some others. What
+    the two steps of a server that is killed are, `storages.KilledRedis` says.
+    """
     if storage == FILES:
         return range(steps)
     if storage == DISK:  # the last ones may differ by a few, from one run to another
-        return sorted(random.sample(range(steps * 9 // 10), INSTRUCTIONS))
-    return range(1)
+        others = random.sample(range(steps * 9 // 10), INSTRUCTIONS)
+        return sorted({*marks, *others})
+    return range(2 if storage == SERVER else 1)
 
 
 def _needed(writes: Writes, by_place: list[list[Point]], random: Random) -> list[Point]:
-    """The very first point, one for each place, and one for each shape that may be found."""
+    """The very first point, one for each place, and one for each shape that may be found.
+
+    Of a write that is one transaction of several statements, before its COMMIT.
+    """
     needed = [Point(0, "before"), *map(random.choice, by_place)]
+    longest = max(range(len(writes.marks)), key=lambda write: len(writes.marks[write]))
+    needed += [Point(longest, "inside", step) for step in writes.marks[longest][-1:]]
     for shape in sorted(writes.found):
         fitting = [i for i, rows in enumerate(writes.rows) if shape in writes.shapes[rows]]
         needed.append(Point(random.choice(fitting), "after"))

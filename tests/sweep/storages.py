@@ -44,7 +44,7 @@ def make(kind: str, where: str, agency: str, killer: Killer, victim: Victim) -> 
         case "four methods":
             return Files(where, killer)
         case _:
-            return KilledRedis(where, agency, killer, waits=victim == "process")
+            return KilledRedis(where, agency, killer, victim)
 
 
 class KilledDisk(DiskCacheStateStorage):
@@ -69,11 +69,13 @@ class KilledDisk(DiskCacheStateStorage):
     def _watched(self, work: Callable[[Table], Any]) -> Callable[[Table], Any]:
         def watched(table: Table) -> Any:
             connection = table._connection
+            connection.set_trace_callback(lambda statement: self._killer.mark())
             connection.set_progress_handler(self._instruction, 1)
             try:
                 return work(table)
             finally:
                 connection.set_progress_handler(None, 1)
+                connection.set_trace_callback(None)
 
         return watched
 
@@ -85,34 +87,41 @@ class KilledDisk(DiskCacheStateStorage):
 class KilledRedis(RedisStateStorage):
     """Inside a write: a command is sent, and its reply is not read.
 
+    A process is killed when the reply is there to be read, so that the server has surely done what
+    it was told. A server is killed at once, when it may have done it or not (even steps), or when
+    it has done it, and its reply is lost (odd steps).
+
     Args:
         where: the server's url.
         agency: keeps trials apart.
         killer: is told of every write and every command in it.
-        waits: whether to kill only when the reply is there to be read: then the server has surely
-            done what it was told. If not, it is killed at once, and may have done it or not.
+        victim: whom it kills.
     """
 
-    def __init__(self, where: str, agency: str, killer: Killer, waits: bool) -> None:
+    def __init__(self, where: str, agency: str, killer: Killer, victim: Victim) -> None:
         super().__init__(where, agency=agency, timeout=PATIENCE)
-        self._killer, self._waits = killer, waits
+        self._killer, self._server_dies = killer, victim != "process"
 
     async def commit(self, commit: Commit) -> None:
         """Append rows."""
-        send = AbstractConnection.send_packed_command
-        killer, waits = self._killer, self._waits
+        send, sent = AbstractConnection.send_packed_command, self._sent
 
         async def watched(connection: AbstractConnection, *command: Any, **options: Any) -> None:
             await send(connection, *command, **options)
-            if killer.inside():
-                if waits:
-                    await _replied(connection)
-                killer.kill()
+            await sent(connection)
 
-        killer.before(commit.first + len(commit.rows))
+        self._killer.before(commit.first + len(commit.rows))
         with mock.patch.object(AbstractConnection, "send_packed_command", watched):
             await super().commit(commit)
-        killer.after()
+        self._killer.after()
+
+    async def _sent(self, connection: AbstractConnection) -> None:
+        if self._server_dies and self._killer.inside():
+            self._killer.kill()
+        if self._killer.inside():
+            await _replied(connection)
+            connection._reader._buffer.clear()
+            self._killer.kill()
 
 
 async def _replied(connection: AbstractConnection) -> None:
