@@ -10,10 +10,10 @@ what is stored. Then
 * no effect of a committed run happened twice; one that was in flight at a kill happens at most once
   more, and that of a tool with ``on_crash: ask`` never, unless the person said so (`effects.py`).
 
-Storages (`storages.py`): diskcache (inside: between two instructions of SQLite's), Redis (inside:
-the script is sent and its reply not read), a class with Liman's four methods (inside: between two
-saves, or between the writing of a file and its renaming), and Redis where it is the server that is
-killed, with its client or under it.
+Storages (`storages.py`): diskcache (inside: at any statement of a transaction, its COMMIT too, and
+in the middle of an INSERT), Redis (inside: the script is sent and its reply not read), a class with
+Liman's four methods (inside: between two saves, or between the writing of a file and its renaming),
+and Redis where it is the server that is killed, with its client or under it.
 
     pytest tests/sweep                    at least 500 kills, every scenario x storage x place
     pytest tests/sweep --kills 3000       more of them

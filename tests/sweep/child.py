@@ -118,7 +118,6 @@ async def _play(job: Job) -> dict[str, Any]:
     await storage.close()
     return {
         "steps": killer.steps,
-        "marks": killer.marks,
         "rows": killer.rows,
         "seconds": time.monotonic() - began,
     }

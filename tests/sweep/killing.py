@@ -39,7 +39,6 @@ class Killer:
     Attributes:
         steps: of each write so far, how many inner steps it had.
         rows: after each write so far, how many rows the session has.
-        marks: of each write so far, the steps that begin something of their own.
         writing: whether a write is under way.
     """
 
@@ -47,7 +46,6 @@ class Killer:
         self._point, self._victim, self._server = point, victim, server
         self.steps: list[int] = []
         self.rows: list[int] = []
-        self.marks: list[list[int]] = []
         self.writing = False
 
     def before(self, rows: int) -> None:
@@ -55,12 +53,7 @@ class Killer:
         self._reached("before", len(self.steps))
         self.steps.append(0)
         self.rows.append(rows)
-        self.marks.append([])
         self.writing = True
-
-    def mark(self) -> None:
-        """The next step begins something of its own, such as a statement."""
-        self.marks[-1].append(self.steps[-1])
 
     def inside(self) -> bool:
         """An inner step of the write is done; whether to kill now."""

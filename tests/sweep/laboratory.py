@@ -73,7 +73,7 @@ class Laboratory:
         trees = self.whole(scenario, DISK).stored["trees"]
         played = whole.played
         shapes = [shapes for _, shapes in trees]
-        return Writes(played["steps"], played["marks"], played["rows"], shapes, played["seconds"])
+        return Writes(played["steps"], played["rows"], shapes, played["seconds"])
 
     def whole(self, scenario: str, storage: str) -> Ended:
         """The uninterrupted run."""

@@ -9,10 +9,10 @@ from itertools import zip_longest
 from random import Random
 
 from sweep.killing import PLACES, Place, Point, Victim
-from sweep.storages import DISK, FILES, SERVER
+from sweep.storages import REDIS, SERVER
 
-INSTRUCTIONS = 4
-"""How many of the instructions of one of SQLite's writes are tried in the long form."""
+_STEPS = {REDIS: 1, SERVER: 2}
+"""How many inner steps a write surely has; on other storages as many as it has had."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,12 @@ class Writes:
 
     Attributes:
         steps: of each, how many inner steps it has.
-        marks: of each, the steps that begin something of their own.
         rows: after each, how many rows the session has.
         shapes: for each number of rows, the shapes of the tree.
         seconds: how long the run took.
     """
 
     steps: Sequence[int]
-    marks: Sequence[Sequence[int]]
     rows: Sequence[int]
     shapes: Sequence[Sequence[str]]
     seconds: float
@@ -64,7 +62,7 @@ def trials(storage: str, writes: Writes, budget: int | None, random: Random) -> 
         budget: at least how many kills at points; ``None`` for every write and every place.
         random: draws.
     """
-    by_place = [_points(storage, writes, place, random) for place in PLACES]
+    by_place = [_points(storage, writes, place) for place in PLACES]
     chosen = [point for points in by_place for point in points]
     if budget is not None:
         needed = _needed(writes, by_place, random)
@@ -83,42 +81,29 @@ def budget_of(kills: int, cells: int) -> int:
     return max(len(PLACES), math.ceil(kills / cells))
 
 
-def _points(storage: str, writes: Writes, place: Place, random: Random) -> list[Point]:
+def _points(storage: str, writes: Writes, place: Place) -> list[Point]:
     """Every point of a place that is worth a try."""
     if place != "inside":
         return [Point(write, place) for write in range(len(writes.steps))]
     return [
         Point(write, place, step)
-        for write, (steps, marks) in enumerate(zip(writes.steps, writes.marks, strict=True))
-        for step in _steps(storage, steps, marks, random)
+        for write, steps in enumerate(writes.steps)
+        for step in range(_STEPS.get(storage, steps))
     ]
 
 
-def _steps(storage: str, steps: int, marks: Sequence[int], random: Random) -> Sequence[int]:
-    """The steps of a write that are tried.
-
-    Of SQLite's instructions the first of each statement, COMMIT among them, and some others. What
-    the two steps of a server that is killed are, `storages.KilledRedis` says.
-    """
-    if storage == FILES:
-        return range(steps)
-    if storage == DISK:  # the last ones may differ by a few, from one run to another
-        others = random.sample(range(steps * 9 // 10), INSTRUCTIONS)
-        return sorted({*marks, *others})
-    return range(2 if storage == SERVER else 1)
-
-
 def _needed(writes: Writes, by_place: list[list[Point]], random: Random) -> list[Point]:
-    """The very first point, one for each place, and one for each shape that may be found.
+    """The first point, one for each place, one for each shape that may be found.
 
-    Of a write that is one transaction of several statements, before its COMMIT.
+    And the last one inside the longest write, which is before the COMMIT of a transaction.
     """
-    needed = [Point(0, "before"), *map(random.choice, by_place)]
-    longest = max(range(len(writes.marks)), key=lambda write: len(writes.marks[write]))
-    needed += [Point(longest, "inside", step) for step in writes.marks[longest][-1:]]
+    before, inside, after = by_place
+    longest = writes.steps.index(max(writes.steps))
+    needed = [before[0], *map(random.choice, by_place)]
+    needed.append([point for point in inside if point.write == longest][-1])
     for shape in sorted(writes.found):
-        fitting = [i for i, rows in enumerate(writes.rows) if shape in writes.shapes[rows]]
-        needed.append(Point(random.choice(fitting), "after"))
+        fitting = [point for point in after if shape in writes.shapes[writes.rows[point.write]]]
+        needed.append(random.choice(fitting))
     return list(dict.fromkeys(needed))
 
 
@@ -132,7 +117,7 @@ def _perhaps_twice(point: Point, random: Random) -> Trial:
     """The process that resumes is killed, too, in one trial of three."""
     if random.random() < 2 / 3:
         return Trial((point,))
-    return Trial((point, Point(random.randrange(3), random.choice(["before", "after"]))))
+    return Trial((point, Point(random.randrange(3), random.choice(PLACES))))
 
 
 def _timed(writes: Writes, random: Random) -> Trial:

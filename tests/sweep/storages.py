@@ -48,9 +48,9 @@ def make(kind: str, where: str, agency: str, killer: Killer, victim: Victim) -> 
 
 
 class KilledDisk(DiskCacheStateStorage):
-    """Inside a write: between any two instructions of SQLite's virtual machine.
+    """Inside a write: where SQLite begins one of its statements, COMMIT among them.
 
-    So before, within and between the statements of a transaction, and before its COMMIT.
+    Those of diskcache's triggers begin in the middle of an INSERT, when its row is in the table.
     """
 
     def __init__(self, where: str, killer: Killer) -> None:
@@ -69,17 +69,15 @@ class KilledDisk(DiskCacheStateStorage):
     def _watched(self, work: Callable[[Table], Any]) -> Callable[[Table], Any]:
         def watched(table: Table) -> Any:
             connection = table._connection
-            connection.set_trace_callback(lambda statement: self._killer.mark())
-            connection.set_progress_handler(self._instruction, 1)
+            connection.set_trace_callback(self._statement)
             try:
                 return work(table)
             finally:
-                connection.set_progress_handler(None, 1)
                 connection.set_trace_callback(None)
 
         return watched
 
-    def _instruction(self) -> None:
+    def _statement(self, _: str) -> None:
         if self._killer.inside():
             self._killer.kill()
 
