@@ -45,7 +45,7 @@ class Trial:
         kills: for each process that is to be killed, the point, or after how many seconds. The
             first one must be met if it is a point; others may come too late.
         victim: who is killed.
-        spawned: whether the processes are new interpreters; else they are forked from a warm one.
+        spawned: whether the players are new interpreters; else they are forked from a warm one.
     """
 
     kills: tuple[Point | float, ...]
@@ -72,7 +72,7 @@ def trials(storage: str, writes: Writes, budget: int | None, random: Random) -> 
         return [Trial((point,), random.choice(["server", "both"])) for point in chosen]
     planned = [_perhaps_twice(point, random) for point in chosen]
     planned += [_timed(writes, random) for _ in range(2 if budget else 40)]
-    spawned = random.sample(chosen, 1 if budget else 6)
+    spawned = random.sample(chosen, random.randrange(2) if budget else 6)
     return planned + [Trial((point,), spawned=True) for point in spawned]
 
 

@@ -20,7 +20,7 @@ PATIENCE = 90.0
 
 KILLED = -signal.SIGKILL
 
-_WARM = ["__main__", "sweep.child", "redis.asyncio", "diskcache", "jsonschema", "referencing"]
+_WARM = ["sweep.warm"]
 """What the server imports before it forks."""
 
 

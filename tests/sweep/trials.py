@@ -118,7 +118,8 @@ class Stage:
             nonlocal falls
             falls += brought_back(server, wait)
 
-        start = self._starter.spawn if trial.spawned else self._starter.fork
+        spawned = trial.spawned and not job.reads
+        start = self._starter.spawn if spawned else self._starter.fork
         job = replace(job, server=server.process.pid if server else 0)
         status = start(job, bring_back, kill if isinstance(kill, float) else None)
         doomed = job.point is not None and trial.victim != "process" and not falls
