@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.events import Event, Listener
-from liman_nb.engine.run import Runtime
+from liman_nb.engine.run import Runtime, utc_now
 from liman_nb.engine.session import Answer, OnOpenTurn, Session
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
@@ -65,6 +65,7 @@ class Agent:
             ``ask`` raises :class:`~liman_nb.errors.OpenTurn`, ``resume`` finishes it first if it
             can, ``abandon`` closes it.
         strict: whether a finding such as an unknown key is an error; ``False`` makes it a warning.
+        clock: the current time, UTC, by which deadlines pass and rows are dated; for tests.
 
     Raises:
         SpecError: the specs do not make a graph; every problem is listed.
@@ -89,6 +90,7 @@ class Agent:
         bounds: Bounds | None = None,
         on_open_turn: OnOpenTurn = "ask",
         strict: bool = True,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         parts = Parts(
             source=_one_source(specs, specs_dir),
@@ -105,6 +107,7 @@ class Agent:
             state_storage=state_storage,
             bounds=bounds or Bounds(),
             name=name,
+            clock=clock,
         )
         self._workshop = Workshop(parts, self._emit, lambda: bool(self._listeners))
         self._reception = Reception(self._workshop, session_id)
@@ -367,7 +370,7 @@ class Agent:
 
     def pending(self, *, session_id: str | None = None) -> tuple[Question, ...]:
         """The questions of a session that wait for a person, in the order of asking."""
-        return self._read(session_id, lambda tree, _: open_questions(tree))
+        return self._read(session_id, open_questions)
 
     def requests(self, node: str, *, session_id: str | None = None) -> Sequence[Mapping[str, Any]]:
         """The exact requests sent to an LLM node's model by this object, oldest first.

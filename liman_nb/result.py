@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -87,8 +87,14 @@ class Question:
         return f"{self.node}: {self.text}"
 
 
-def open_questions(tree: Tree) -> tuple[Question, ...]:
-    """The questions of a session that wait for a person, in the order of asking."""
+def open_questions(tree: Tree, running: Collection[str] = ()) -> tuple[Question, ...]:
+    """The questions of a session that wait for a person, in the order of asking.
+
+    Args:
+        tree: the session.
+        running: ids of the executors that run at this moment. What such a one asks is only a
+            precaution for the case that the process ends.
+    """
     return tuple(
         Question(
             id=question_id(executor.id, executor.asked),
@@ -101,7 +107,7 @@ def open_questions(tree: Tree) -> tuple[Question, ...]:
             fallback=copied(asked.fallback),
         )
         for executor in map(tree.executors.__getitem__, tree.asking)
-        if (asked := executor.question) is not None
+        if (asked := executor.question) is not None and executor.id not in running
     )
 
 

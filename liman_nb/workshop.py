@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ class Parts:
     state_storage: StateStorage | None
     bounds: Bounds
     name: str | None
+    clock: Callable[[], datetime]
 
 
 class Workshop:
@@ -134,6 +136,7 @@ class Workshop:
             requests=self.requests,
             emit=self._emit,
             listened=self._listened,
+            now=self._parts.clock,
         )
 
     def node(self, name: str) -> Node:

@@ -10,11 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.ids import call_via
 from liman_nb.engine.joins import Joins, considered
-from liman_nb.engine.tree import ENDED, Executor, Tree
+from liman_nb.engine.tree import ENDED, UNKNOWN_TOOL, Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.specs.graph import Graph
 from liman_nb.state.rows import (

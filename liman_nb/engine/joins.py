@@ -6,18 +6,22 @@ own joins. A source has *arrived* when its edge to the join fired; it is *gone* 
 open below the fork can reach it any more; else it is open. A join exists from its first arrival,
 starts when its ``wait_for`` is true, and halts when it can no longer become true.
 
+Only a fork's own branches matter to its joins: what stands below a later round of it belongs to
+that round.
+
 What an arrival costs does not depend on the number of branches: which sources are gone is asked
-only when a branch ended or chose among its edges.
+only when a branch ended, chose among its edges, began another round, or came to one of several
+joins that wait for each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 
-from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
+from liman_nb.engine.tree import UNKNOWN_TOOL, Executor, Join, JoinKey, Tree
 from liman_nb.specs.graph import Graph, Node, NodeKind
 from liman_nb.specs.joins import AllOf, AnyOf, Rule, Source
 from liman_nb.state.rows import ChildRecord, JoinOutcome, JoinRecord, TransitionRecord
@@ -61,6 +65,7 @@ class _Plan:
         rule: when it starts.
         reach: by node, the sources that can be reached from there, itself included, without
             passing the join or the fork.
+        circular: whether it may wait for another join that waits for it.
     """
 
     node: str
@@ -69,6 +74,7 @@ class _Plan:
     bits: Mapping[str, int]
     rule: _Rule
     reach: Mapping[str, int]
+    circular: bool = False
 
     @property
     def full(self) -> int:
@@ -106,7 +112,11 @@ class Joins:
         """The joins by name, for turns that enter at a node."""
         if entry not in self._plans:
             dominators = _dominators(self._graph, entry)
-            self._plans[entry] = {n.name: _plan(self._graph, n, dominators) for n in self._nodes}
+            plans = {n.name: _plan(self._graph, n, dominators) for n in self._nodes}
+            circular = _circular(plans)
+            self._plans[entry] = {
+                name: replace(plan, circular=name in circular) for name, plan in plans.items()
+            }
         return self._plans[entry]
 
 
@@ -166,6 +176,16 @@ def _reach(graph: Graph, bits: Mapping[str, int], closed: set[str]) -> dict[str,
     return reach
 
 
+def _circular(plans: Mapping[str, _Plan]) -> set[str]:
+    """The joins that stand on a circle of joins, each of which may wait for the next."""
+    waits_for = {n: {m for m in plans if m != n and p.reach[m]} for n, p in plans.items()}
+    for via in plans:  # Warshall: the transitive closure
+        for name in plans:
+            if via in waits_for[name]:
+                waits_for[name] |= waits_for[via]
+    return {name for name in plans if name in waits_for[name]}
+
+
 # ── what a node run means for them ───────────────────────────────────────────────────────────────
 
 
@@ -187,7 +207,7 @@ def considered(
         children: what starts as its own children.
         edges: how many ways on its node has: edges, considered or not, and tools.
     """
-    if not joins:
+    if not joins or executor.node_type == UNKNOWN_TOOL:
         return ()
     turn = tree.turns[-1]
     plans = joins.entered_at(tree.executors[turn.executor].node)
@@ -291,22 +311,26 @@ class _Moment:
         state.arrived |= plan.bits[self.executor.node]
         state.gone &= ~state.arrived
         state.arrives = state.changed = True
-        self.loses = self.loses or known is None
+        self.loses = self.loses or known is None or plan.circular
 
     def records(self) -> tuple[JoinRecord, ...]:
         """What becomes of the joins."""
-        if self.loses or self._closes_a_fork():
+        self._one_halted()
+        if self.loses or self._another_round_begins():
             self._look_at_all()
             while self._one_halted() or self._circle_is_broken():
                 self._find_gone()
-        else:
-            self._one_halted()
         changed = [state.record(key) for key, state in self.waiting.items() if state.changed]
         return (*self.late, *changed)
 
     @property
     def _joins(self) -> Mapping[JoinKey, Join]:
         return self.tree.turns[-1].joins
+
+    def _another_round_begins(self) -> bool:
+        """Whether a fork starts, whose branches are none of the round before."""
+        starting = {key[2] for key, state in self.waiting.items() if state.outcome == "starts"}
+        return any(plan.fork in starting.union(self.started) for plan in self.plans.values())
 
     def _fork(self, plan: _Plan) -> tuple[str, int]:
         """The fork of a branch that comes to a join now, and the fork's run that led here."""
@@ -315,32 +339,30 @@ class _Moment:
             run, executor = executor.parent_run, self.tree.executors[executor.parent or ""]
         return executor.id, run
 
-    def _closes_a_fork(self) -> bool:
-        """Whether a fork with a waiting join ends now unless the join starts."""
-        forks = {key[0] for key, join in self._joins.items() if join.outcome == "waits"}
-        executor, going_on = self.executor, bool(self.started) or not forks
-        while not going_on and executor.parent is not None:
-            executor = self.tree.executors[executor.parent]
-            if executor.open_children == 1 and executor.id in forks:
-                return True
-            going_on = executor.open_children > 1 or bool(executor.calls)
-        return False
-
     # ── which sources are gone ───────────────────────────────────────────────────────────────────
 
     def _look_at_all(self) -> None:
         """Ask of every join of a fork above the executor which of its sources are gone."""
         for key, known in self._joins.items():
-            if known.outcome == "waits" and key not in self.waiting and self._is_below(key):
+            if known.outcome == "waits" and key not in self.waiting and self._ran_below(key):
                 self.waiting[key] = _Waiting.of(self.plans[key[2]], known)
         self._find_gone()
 
-    def _is_below(self, key: JoinKey) -> bool:
-        """Whether the executor belongs to a branch of a join's fork."""
+    def _ran_below(self, key: JoinKey) -> bool:
+        """Whether what ran is a join's fork, or belongs to a branch of it."""
         fork, run, _ = key
         if self.executor.id == fork:
             return self.executor.runs + 1 == run
-        return _is_under(self.tree, self.executor, fork, run)
+        return self._belongs(self.executor, key)
+
+    def _belongs(self, executor: Executor, key: JoinKey) -> bool:
+        """Whether an executor stands below a join's fork, and below no later round of it."""
+        fork, run, node = key
+        while executor.node != self.plans[node].fork and executor.parent is not None:
+            if executor.parent == fork:
+                return executor.parent_run == run
+            executor = self.tree.executors[executor.parent]
+        return False
 
     def _find_gone(self) -> None:
         for key, state in self.waiting.items():
@@ -362,12 +384,11 @@ class _Moment:
     def _open_below(self, key: JoinKey) -> Iterator[str]:
         """The nodes below a join's fork that may do something: they start, wait or are to run."""
         yield from self.started
-        fork, run, _ = key
         for other in {**self._joins, **self.waiting}:
-            if other != key and self._may_start(other) and self._same_branches(other, fork, run):
+            if other != key and self._may_start(other) and self._same_branches(other, key):
                 yield other[2]
         for executor in self._open():
-            if _is_under(self.tree, executor, fork, run):
+            if self._belongs(executor, key):
                 yield executor.node
 
     def _may_start(self, key: JoinKey) -> bool:
@@ -375,18 +396,17 @@ class _Moment:
             return self.waiting[key].outcome in ("waits", "starts")
         return self._joins[key].outcome == "waits"
 
-    def _same_branches(self, key: JoinKey, fork: str, run: int) -> bool:
-        """Whether a join is of this fork, or of one below it."""
-        if key[0] == fork:
-            return key[1] == run
-        return _is_under(self.tree, self.tree.executors[key[0]], fork, run)
+    def _same_branches(self, other: JoinKey, key: JoinKey) -> bool:
+        """Whether a join is of the same fork as another one, or of a fork in its branches."""
+        return other[:2] == key[:2] or self._belongs(self.tree.executors[other[0]], key)
 
     def _open(self) -> Iterator[Executor]:
-        """The executors that may do something by themselves, but for the one that ran."""
+        """The executors that may lead on by themselves, but for the one that ran."""
         tree = self.tree
         for identity in (*tree.idle, *tree.asking, *tree.held.values()):
-            if identity != self.executor.id:
-                yield tree.executors[identity]
+            executor = tree.executors[identity]
+            if executor is not self.executor and executor.node_type != UNKNOWN_TOOL:
+                yield executor
 
     # ── which joins are decided ──────────────────────────────────────────────────────────────────
 
@@ -409,19 +429,10 @@ class _Moment:
 
     def _moves(self, key: JoinKey) -> bool:
         """Whether anything below a join's fork goes on, but for joins that wait."""
-        fork, run, _ = key
+        fork = self.plans[key[2]].fork
         starting = (
-            state.outcome == "starts" and self._same_branches(other, fork, run)
+            state.outcome == "starts" and other[2] != fork and self._same_branches(other, key)
             for other, state in self.waiting.items()
         )
-        below = (_is_under(self.tree, executor, fork, run) for executor in self._open())
-        return bool(self.started) or any(starting) or any(below)
-
-
-def _is_under(tree: Tree, executor: Executor, fork: str, run: int) -> bool:
-    """Whether an executor stands somewhere below a run of another one."""
-    while executor.parent is not None:
-        if executor.parent == fork:
-            return executor.parent_run == run
-        executor = tree.executors[executor.parent]
-    return False
+        below = (self._belongs(executor, key) for executor in self._open())
+        return any(node != fork for node in self.started) or any(starting) or any(below)

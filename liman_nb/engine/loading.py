@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from liman_nb.engine.apply import apply, close_below, mirror
+from liman_nb.engine.apply import apply, mirror
+from liman_nb.engine.closing import close_below
 from liman_nb.engine.states import actor_of, actor_state, executor_of, executor_state, turn_of
 from liman_nb.engine.tree import ENDED, Executor, Tree
 from liman_nb.errors import EngineError, StorageError
@@ -61,7 +62,7 @@ async def _from_states(storage: StateStorage, root: str, session_id: str | None)
     executors = {root: top}
     await _load_below(storage, executors, [root])
     actors = await _load_actors(storage, root, executors.values())
-    unsaved = _rolled_forward(executors, root, actors)
+    unsaved = _rolled_forward(executors, actors)
     await _load_below(storage, executors, unsaved)
     try:
         return _tree(root, executors, actors, unsaved)
@@ -99,34 +100,18 @@ async def _load_actors(
 
 
 def _rolled_forward(
-    executors: dict[str, ExecutorState], root: str, actors: list[NodeActorState]
+    executors: dict[str, ExecutorState], actors: Iterable[NodeActorState]
 ) -> list[str]:
-    """Take from the actors what was cut off when their last runs were saved; the ids of that.
-
-    Of a run before the newest stored one, only its own executor can be missing: what else it
-    changed has changed again since, or follows from its end.
-    """
+    """Take from the actors what was cut off when their last runs were saved; the ids of that."""
     unsaved: list[str] = []
-    for after in sorted(map(_last_run, actors), key=_seq):
-        if after and _is_behind(executors.get(str(after[-1].execution_id)), after[-1]):
-            is_newest = _seq(after) > _seq((executors[root],))
-            taken = {str(s.execution_id): s for s in (after if is_newest else after[-1:])}
-            executors.update(taken)
-            unsaved += taken
+    for actor in actors:
+        for after in actor.last_run.executors if actor.last_run else ():
+            identity = str(after.execution_id)
+            stored = executors.get(identity)
+            if stored is None or (after.seq >= stored.seq and after != stored):
+                executors[identity] = after
+                unsaved.append(identity)
     return unsaved
-
-
-def _last_run(actor: NodeActorState) -> tuple[ExecutorState, ...]:
-    return actor.last_run.executors if actor.last_run else ()
-
-
-def _seq(states: Sequence[ExecutorState]) -> int:
-    """The number of rows that made these states."""
-    return next((state.session.seq for state in states if state.session), 0)
-
-
-def _is_behind(stored: ExecutorState | None, after: ExecutorState) -> bool:
-    return stored is None or (stored.runs, stored.asked) < (after.runs, after.asked)
 
 
 def _tree(

@@ -62,18 +62,24 @@ def seen(tree: Tree) -> dict:
         }
 
     def named(value):
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             return [named(item) for item in value]
+        if isinstance(value, dict):
+            return {key_of(key): named(item) for key, item in value.items()}
         if isinstance(value, LastCall):
             return (named(value.executor), value.input, value.output, value.error)
         if is_dataclass(value):
             return plain(value)
         return names.get(value, value) if isinstance(value, str) else copy.deepcopy(value)
 
+    def key_of(key):
+        return tuple(map(named, key)) if isinstance(key, tuple) else named(key)
+
     return {
         "executors": {names[e.id]: plain(e) for e in tree.executors.values()},
         "actors": {a.node: plain(a) for a in tree.actors.values()},
         "turns": [{**plain(t), "cancelled": bool(t.cancelled)} for t in tree.turns],
+        "asking": {names[i] for i in tree.asking},
         "idle": {names[i] for i in tree.idle},
         "held": {node: names[i] for node, i in tree.held.items()},
     }

@@ -19,9 +19,9 @@ from session_rows import (
     turn,
 )
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from liman_nb.engine.apply import apply
 from liman_nb.engine.ids import turn_id
-from liman_nb.engine.tree import ENDED
+from liman_nb.engine.tree import ENDED, UNKNOWN_TOOL
 from liman_nb.errors import EngineError
 from liman_nb.state.rows import ErrorRecord, TransitionRecord, dump_row
 from liman_nb.state.states import LastCall

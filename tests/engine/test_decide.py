@@ -2,12 +2,12 @@
 
 import pytest
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from liman_nb.engine.apply import apply
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.decide import RunResult, cancel_row, ended_row, exceeded, runnable, turn_row
 from liman_nb.engine.ids import root_id, turn_id
 from liman_nb.engine.joins import Joins
-from liman_nb.engine.tree import Tree
+from liman_nb.engine.tree import UNKNOWN_TOOL, Tree
 from liman_nb.errors import EngineError
 from liman_nb.specs.check import load_graph
 from liman_nb.state.rows import CallRecord, ErrorRecord, TransitionRecord
