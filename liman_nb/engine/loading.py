@@ -62,7 +62,7 @@ async def _from_states(storage: StateStorage, root: str, session_id: str | None)
     executors = {root: top}
     await _load_below(storage, executors, [root])
     actors = await _load_actors(storage, root, executors.values())
-    unsaved = _rolled_forward(executors, actors)
+    unsaved = _rolled_forward(executors, root, actors)
     await _load_below(storage, executors, unsaved)
     try:
         return _tree(root, executors, actors, unsaved)
@@ -100,15 +100,21 @@ async def _load_actors(
 
 
 def _rolled_forward(
-    executors: dict[str, ExecutorState], actors: Iterable[NodeActorState]
+    executors: dict[str, ExecutorState], root: str, actors: Iterable[NodeActorState]
 ) -> list[str]:
-    """Take from the actors what was cut off when their last runs were saved; the ids of that."""
+    """Take from the actors what was cut off when their last runs were saved; the ids of that.
+
+    A state may be as new as a stored one that differs: one that was saved with a row of which the
+    rest was not. The root, which is among the last to be saved, is older than both then.
+    """
     unsaved: list[str] = []
+    complete = executors[root].seq
     for actor in actors:
         for after in actor.last_run.executors if actor.last_run else ():
             identity = str(after.execution_id)
             stored = executors.get(identity)
-            if stored is None or (after.seq >= stored.seq and after != stored):
+            newest = -1 if stored is None else stored.seq
+            if after.seq > newest or (after.seq == newest > complete and after != stored):
                 executors[identity] = after
                 unsaved.append(identity)
     return unsaved

@@ -82,7 +82,7 @@ def way(tree: Tree, executor: Executor) -> str:
     return f"{way(tree, tree.executors[executor.parent])} {executor.parent_run}/{executor.via}"
 
 
-@dataclass
+@dataclass(repr=False)
 class Walk:
     """A turn under way, in the engine's tree and in the model."""
 
@@ -111,6 +111,10 @@ class Walk:
     def is_open(self) -> bool:
         """Whether the turn has not ended."""
         return self.tree.status not in ENDED
+
+    def may_ask(self, identity: str) -> bool:
+        """Whether it is a tool or a function: a model asks nobody."""
+        return self.tree.executors[identity].node_type in ("ToolNode", "FunctionNode")
 
     def ask(self, identity: str, state: dict | None, kind: str = "function") -> None:
         """An executor asks a person; joins see no difference to one that still runs."""
@@ -145,7 +149,7 @@ class Walk:
         self.model.ran(name, fired, [(f"{i}:c{i}", n) for i, n in enumerate(calls)])
         self.story.append(f"{name} ({executor.node}): {', '.join(calls or targets) or 'ends'}")
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         nodes = [
             f"{n.name}{' waits for ' + n.join.text if n.join else ''} -> "
             f"{', '.join(e.target for e in n.edges)}{' calls ' if n.tools else ''}"
@@ -184,12 +188,10 @@ def walks(draw, most: int = 25) -> Walk:
         if draw(st.integers(0, 60)) == 0:
             walk.add(cancel_row("stopped", NOW))
             break
-        asking = list(walk.tree.asking)
-        ready = walk.ready()
-        identity = draw(st.sampled_from([*ready, *asking]))
-        if identity in asking:
+        identity = draw(st.sampled_from([*walk.ready(), *walk.tree.asking]))
+        if identity in walk.tree.asking:
             walk.answer(identity)
-        elif draw(st.integers(0, 9)) == 0:
+        elif walk.may_ask(identity) and draw(st.integers(0, 9)) == 0:
             walk.ask(identity, draw(st.sampled_from([None, {"n": 1}])))
         else:
             _take(draw, walk, identity, tired=len(walk.rows) > most)
@@ -201,7 +203,7 @@ def _take(draw, walk: Walk, identity: str, *, tired: bool) -> None:
     """A run of an executor, with random ends."""
     executor, nodes = walk.tree.executors[identity], walk.graph.nodes
     node, stranger = nodes[executor.node], executor.node_type == UNKNOWN_TOOL
-    if draw(st.integers(0, 9)) == 0 and not stranger and node.kind != "LLMNode":
+    if walk.may_ask(identity) and draw(st.integers(0, 9)) == 0:
         walk.ask(identity, None, kind="crash")
     if node.kind == "LLMNode" and not stranger and not tired and executor.runs < 2:
         names = st.sampled_from([*node.tools * 5, *nodes])

@@ -1,5 +1,7 @@
 """Rows of invented sessions, for tests of what the engine does with rows."""
 
+from typing import NamedTuple
+
 from hypothesis import strategies as st
 from join_rows import walks
 
@@ -8,6 +10,7 @@ from liman_nb.engine.ids import call_via, child_id, root_id, turn_id
 from liman_nb.engine.tree import UNKNOWN_TOOL, Tree
 from liman_nb.state.rows import (
     AnswerRow,
+    AnyRow,
     AskRow,
     CallRecord,
     CancelRow,
@@ -101,9 +104,19 @@ def called(position: int, run: int = 1) -> str:
     return child_id(FIRST, run, call_via(position, f"c{position}"))
 
 
+class History(NamedTuple):
+    """A session and the rows that made it."""
+
+    tree: Tree
+    rows: list[AnyRow]
+
+    def __repr__(self) -> str:
+        return "\n".join(str(dump_row(row)) for row in self.rows[:30])
+
+
 def histories():
     """Rows of a random session, and the tree that they add up to."""
-    return st.one_of(_invented(), walks().map(lambda walk: (walk.tree, walk.rows)))
+    return st.one_of(_invented(), walks().map(lambda walk: History(walk.tree, walk.rows)))
 
 
 @st.composite
@@ -120,12 +133,8 @@ def _invented(draw):
         add(turn(number, node=draw(st.sampled_from("ab"))))
         while tree.idle or tree.asking:
             executor = tree.executors[draw(st.sampled_from([*tree.idle, *tree.asking]))]
-            asked = executor.question
-            if asked and asked.kind == "function":
+            if executor.question and (executor.question.kind != "crash" or draw(st.booleans())):
                 add(answers(executor.id, draw(st.sampled_from(["yes", None, {"a": [1]}]))))
-                continue
-            if asked and draw(st.booleans()):
-                add(answers(executor.id))
                 continue
             what = draw(st.sampled_from(["out", "out", "fail", "calls", "fan", "handled", "ask"]))
             deep = executor.depth >= 4 or executor.runs >= 2
@@ -144,4 +153,4 @@ def _invented(draw):
                 add(ran(executor.id, error=BOOM))
             else:
                 add(ran(executor.id, "x"))
-    return tree, rows
+    return History(tree, rows)

@@ -1,6 +1,5 @@
 """Joins: nodes that wait for several branches of one fork."""
 
-import pytest
 from hypothesis import given, settings
 from join_rows import walks
 from session_rows import tree_of
