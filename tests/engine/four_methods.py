@@ -4,7 +4,7 @@ import copy
 import json
 from dataclasses import fields, is_dataclass
 
-from liman_nb import StateStorage
+from liman_nb import InMemoryStateStorage, StateStorage
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.state.states import LastCall
 
@@ -49,6 +49,24 @@ class FourMethods(StateStorage):
     async def load_executor_state(self, execution_id):
         """Give it back."""
         return json.loads(self.kept.get(execution_id, "null"))
+
+
+class Journal(InMemoryStateStorage):
+    """Keeps rows, and can be cut off as well: before a commit, since each is all or nothing."""
+
+    def __init__(self, fault=Killed):
+        super().__init__()
+        self.saves, self.left, self.fault = 0, None, fault
+
+    async def commit(self, commit):
+        """Keep them."""
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise self.fault
+        self.saves += 1
+        await super().commit(commit)
 
 
 def seen(tree: Tree) -> dict:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import assume
+from hypothesis import HealthCheck, assume
 from hypothesis import strategies as st
 from join_model import Model
 
@@ -24,6 +24,9 @@ from liman_nb.state.rows import (
     dump_row,
     load_row,
 )
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+"""A random walk takes a while to draw where other tests keep the processor busy."""
 
 NOW = "2026-01-01T00:00:00.000Z"
 ROOT = root_id("", "test", "s")

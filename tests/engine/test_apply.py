@@ -4,6 +4,7 @@ import copy
 
 import pytest
 from hypothesis import given, settings
+from join_rows import SLOW
 from session_rows import (
     BOOM,
     FIRST,
@@ -246,7 +247,7 @@ def test_a_run_of_an_executor_that_may_not_run_is_refused():
 # ── in general ───────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(histories())
 def test_loading_the_rows_gives_the_live_tree(history):
     """The tree is a function of its rows."""
@@ -254,7 +255,7 @@ def test_loading_the_rows_gives_the_live_tree(history):
     assert tree_of(*rows) == live
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(histories())
 def test_a_finished_session_has_nothing_open(history):
     """Every executor has ended, nothing is idle or held, and every tool call has one answer."""
