@@ -12,7 +12,8 @@ from typing import Any
 
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.ids import call_via
-from liman_nb.engine.joins import Joins, considered
+from liman_nb.engine.join_plans import Joins
+from liman_nb.engine.joins import considered
 from liman_nb.engine.tree import ENDED, UNKNOWN_TOOL, Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.specs.graph import Graph

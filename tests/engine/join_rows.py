@@ -9,7 +9,7 @@ from join_model import Model
 from liman_nb.engine.apply import apply
 from liman_nb.engine.decide import RunResult, cancel_row, ended_row, runnable, turn_row
 from liman_nb.engine.ids import root_id
-from liman_nb.engine.joins import Joins
+from liman_nb.engine.join_plans import Joins
 from liman_nb.engine.tree import ENDED, UNKNOWN_TOOL, Executor, Tree
 from liman_nb.errors import SpecError
 from liman_nb.specs.check import load_graph

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from askers import Asker, done, in_process
-from four_methods import FourMethods, seen
+from four_methods import FourMethods, Journal, Killed, seen
 
 from liman_nb import Agent, Bounds, InMemoryStateStorage, ScriptedLLM, Suspend, call
 from liman_nb.errors import AnswerInvalid, NotStorable, OpenTurn, SpecError, TurnFailed, UsageError
+from liman_nb.models.llm import Reply, ToolCall
 
 
 class Clock:
@@ -632,6 +633,67 @@ async def test_a_stop_during_such_a_call_cancels_the_turn_and_asks_nobody():
     assert agent.stop()
     assert (await turn).status == "cancelled"
     assert agent.pending() == ()
+
+
+CUT = PAY.replace("[pay]", "[pay, look]") + "---\n{kind: ToolNode, name: look}\n"
+
+
+@pytest.mark.parametrize("make", [FourMethods, Journal])
+@pytest.mark.parametrize("action", ["call again", "give up"])
+async def test_wherever_the_process_ends_the_call_is_made_twice_only_if_a_person_says_so(
+    make, action
+):
+    """Whatever save was the last one; and the turn always comes to its end."""
+    storage, made = make(), []
+
+    def pay(amount: int) -> str:
+        made.append(amount)
+        return "paid"
+
+    def model(request):
+        if request.messages[-1]["role"] == "tool":
+            return "done"
+        return Reply(tool_calls=[ToolCall(n, n, '{"amount": 3}') for n in ("pay", "look")])
+
+    def process(session: str) -> Agent:
+        tools = [pay, look]
+        return Agent(
+            CUT, llm=model, tools=tools, state_storage=storage, session_id=session, name="n"
+        )
+
+    await process("whole").step("go")
+    for cut in range(storage.saves):
+        session, said = f"cut at {cut}", 0
+        made.clear()
+        storage.left = cut
+        with pytest.raises(Killed):
+            await process(session).step("go")
+        agent = await process(session).open(session)
+        if not tree_of(agent).turns:
+            await agent.step("go")
+        while tree_of(agent).status == "suspended":
+            asked = agent.pending()
+            said += bool(asked)
+            await (agent.resume(action) if asked else agent.resume())
+        assert tree_of(agent).status == "completed"
+        assert len(made) <= 1 + (said if action == "call again" else 0)
+
+
+def look(amount: int) -> str:
+    """Look."""
+    return f"looked {amount}"
+
+
+async def test_there_is_nothing_to_stop_while_a_person_is_asked():
+    """The turn waits in the storage, not in the process; it is given up."""
+    agent = agent_of(ANYTHING)
+    await agent.step("go")
+    assert not agent.stop()
+    assert len(agent.pending()) == 1
+    await agent.abandon()
+    assert agent.pending() == ()
+    with pytest.raises(OpenTurn):
+        await agent.resume("too late")
 
 
 # ── real processes ───────────────────────────────────────────────────────────────────────────────
