@@ -17,6 +17,7 @@ from liman_nb.engine.pending import Question, open_questions
 from liman_nb.engine.run import Runtime
 from liman_nb.engine.session import OnOpenTurn, Session
 from liman_nb.engine.stages import Stage
+from liman_nb.engine.times import utc_now
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
 from liman_nb.inspection import explanation, session_view, sessions_page
@@ -71,6 +72,7 @@ class Agent:
         strict: whether a finding such as an unknown key is an error; ``False`` makes it a warning.
         settings: where sessions are kept, unless `state_storage` says it, and whose they are; those
             of the environment when absent.
+        clock: the current time, UTC, by which deadlines pass and rows are dated; for tests.
 
     Raises:
         SpecError: the specs do not make a graph; every problem is listed.
@@ -96,6 +98,7 @@ class Agent:
         on_open_turn: OnOpenTurn = "ask",
         strict: bool = True,
         settings: Settings | None = None,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         parts = Parts(
             source=one_source(specs, specs_dir),
@@ -113,6 +116,7 @@ class Agent:
             bounds=bounds or Bounds(),
             name=name,
             settings=settings,
+            clock=clock,
         )
         self._listeners = Listeners()
         self._workshop = Workshop(parts, self._listeners.tell, self._listeners.any)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ class Parts:
     bounds: Bounds
     name: str | None
     settings: Settings | None
+    clock: Callable[[], datetime]
 
 
 def one_source(specs: Any, specs_dir: str | Path | None) -> Any:

@@ -241,14 +241,19 @@ def _is_end(tree: Tree, executor: Executor) -> bool:
         return False
     if any(tree.executors[c].parent_run == executor.runs for c in executor.children):
         return False
-    joined = any(_took(join, executor) for turn in tree.turns for join in turn.joins.values())
+    (turn,) = tree.turns
+    is_open = tree.executors[turn.executor].status not in ENDED
+    joined = any(_took(join, executor, is_open=is_open) for join in turn.joins.values())
     return not joined and not _answers_a_call(tree, executor)
 
 
-def _took(join: Join, executor: Executor) -> bool:
-    """Whether a branch went on in a join, or came too late for it. One that halts takes nothing."""
+def _took(join: Join, executor: Executor, *, is_open: bool) -> bool:
+    """Whether a branch went on in a join, may do so in an open turn, or came too late for it.
+
+    A join that halts takes nothing.
+    """
     came = executor.id in join.late or executor.id in join.arrived.values()
-    return came and join.outcome == "started"
+    return came and (join.outcome == "started" or (is_open and join.outcome == "waits"))
 
 
 def _answers_a_call(tree: Tree, executor: Executor) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import find_callables
 from liman_nb.engine.events import Event
-from liman_nb.engine.joins import Joins
+from liman_nb.engine.join_plans import Joins
 from liman_nb.engine.loading import project
 from liman_nb.engine.requests import RequestLog
 from liman_nb.engine.run import Runtime
@@ -138,6 +138,7 @@ class Workshop:
             requests=self.requests,
             emit=self._emit,
             listened=self._listened,
+            now=self._parts.clock,
         )
 
     def node(self, name: str) -> Node:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.ids import call_via
-from liman_nb.engine.joins import Joins, considered
-from liman_nb.engine.tree import Executor, Tree
+from liman_nb.engine.join_plans import Joins
+from liman_nb.engine.joins import considered
+from liman_nb.engine.tree import UNKNOWN_TOOL, Executor, Tree
 from liman_nb.errors import BoundExceeded, EngineError
 from liman_nb.specs.documents import LLMNodeSpec
 from liman_nb.specs.graph import Graph

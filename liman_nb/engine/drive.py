@@ -48,6 +48,7 @@ class Drive:
         self._call_time = call_time
         self._commit = commit
         self._running: dict[str, asyncio.Task[RunResult]] = {}
+        self._begun: set[str] = set()
         self._ended: list[tuple[str, RunResult]] = []
         self._wake = asyncio.Event()
         self._defect: BaseException | None = None
@@ -125,6 +126,7 @@ class Drive:
             self._runtime.bounds.concurrent,
             self._runtime.callables.at_most,
         )
+        self._begun.update(ready)
         await self._ask_beforehand(ready)
         for identity in ready:
             work = self._perform(identity, under_way=len(self._running))
@@ -209,11 +211,16 @@ class Drive:
             "seconds",
             seconds,
         )
-        while self._tree.idle:
-            for identity in self._tree.idle:
+        while failing := [*self._cut_short(), *self._tree.idle]:
+            for identity in failing:
                 record = self._run(identity).error_record(error)
                 self._ended.append((identity, RunResult(error=record)))
             await self._commit_ended()
+
+    def _cut_short(self) -> list[str]:
+        """The executors whose calls began here with a question beforehand, which still stands."""
+        asked = [self._tree.executors[i] for i in self._tree.asking if i in self._begun]
+        return [e.id for e in asked if e.question and e.question.kind == "crash"]
 
     async def _cancel_running(self) -> None:
         tasks = [task for task in self._running.values() if not task.get_loop().is_closed()]

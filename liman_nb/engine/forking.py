@@ -11,11 +11,12 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, is_later_call, mirror
+from liman_nb.engine.actors import is_later_call
+from liman_nb.engine.apply import mirror
 from liman_nb.engine.ids import actor_id, child_id, turn_id
 from liman_nb.engine.loading import count_rows
 from liman_nb.engine.messages import Message
-from liman_nb.engine.tree import Executor, Join, JoinKey, NodeActor, Tree, Turn
+from liman_nb.engine.tree import UNKNOWN_TOOL, Executor, Join, JoinKey, NodeActor, Tree, Turn
 from liman_nb.errors import UsageError
 from liman_nb.state.rows import (
     AnswerRow,

@@ -6,173 +6,24 @@ own joins. A source has *arrived* when its edge to the join fired; it is *gone* 
 open below the fork can reach it any more; else it is open. A join exists from its first arrival,
 starts when its ``wait_for`` is true, and halts when it can no longer become true.
 
+Only a fork's own branches matter to its joins: what stands below a later round of it belongs to
+that round.
+
 What an arrival costs does not depend on the number of branches: which sources are gone is asked
-only when a branch ended or chose among its edges.
+only when a branch ended, chose among its edges, began another round, or came to one of several
+joins that wait for each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
 
+from liman_nb.engine.join_plans import Joins, Plan
 from liman_nb.engine.times import stamp
-from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
-from liman_nb.specs.documents import ToolNodeSpec
-from liman_nb.specs.graph import Graph, Node, NodeKind
-from liman_nb.specs.joins import AllOf, AnyOf, Rule, Source
+from liman_nb.engine.tree import UNKNOWN_TOOL, Executor, Join, JoinKey, Tree
 from liman_nb.state.rows import ChildRecord, JoinOutcome, JoinRecord, TransitionRecord
-
-# ── what is known of a graph ─────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A ``wait_for`` whose sources are bits: one test of a mask whatever their number."""
-
-    every: bool
-    plain: int
-    optional: int
-    parts: tuple[_Rule, ...]
-
-    def verdict(self, arrived: int, gone: int) -> bool | None:
-        """Whether it is true; ``None`` while that is open."""
-        parts = [part.verdict(arrived, gone) for part in self.parts]
-        known = arrived | gone
-        if self.every:
-            if self.plain & gone or False in parts:
-                return False
-            ready = self.plain & arrived == self.plain and self.optional & known == self.optional
-            return True if ready and None not in parts else None
-        if self.plain & arrived or self.optional & known or True in parts:
-            return True
-        hopeless = self.plain & gone == self.plain and not self.optional and None not in parts
-        return False if hopeless else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A join in a graph that is entered at a certain node.
-
-    Attributes:
-        node: its name.
-        kind: its kind.
-        fork: name of the node that its branches come from.
-        bits: one bit for each of its sources, in the order of ``wait_for``.
-        rule: when it starts.
-        seconds: how long it waits after the first arrival; ``None`` for as long as it takes.
-        reach: by node, the sources that can be reached from there, itself included, without
-            passing the join or the fork.
-    """
-
-    node: str
-    kind: NodeKind
-    fork: str
-    bits: Mapping[str, int]
-    rule: _Rule
-    seconds: float | None
-    reach: Mapping[str, int]
-
-    @property
-    def full(self) -> int:
-        """All of its sources."""
-        return (1 << len(self.bits)) - 1
-
-    def names(self, mask: int) -> tuple[str, ...]:
-        """The sources whose bits are set."""
-        return tuple(name for name, bit in self.bits.items() if mask & bit)
-
-    def mask(self, names: Iterable[str]) -> int:
-        """The bits of sources."""
-        return reduce(or_, (self.bits[name] for name in names), 0)
-
-
-class Joins:
-    """The joins of a graph.
-
-    Args:
-        graph: the graph.
-    """
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._nodes = [node for node in graph.nodes.values() if node.join is not None]
-        self._plans: dict[str, dict[str, _Plan]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._nodes)
-
-    def __contains__(self, node: str) -> bool:
-        return any(node == join.name for join in self._nodes)
-
-    def entered_at(self, entry: str) -> Mapping[str, _Plan]:
-        """The joins by name, for turns that enter at a node."""
-        if entry not in self._plans:
-            dominators = _dominators(self._graph, entry)
-            self._plans[entry] = {n.name: _plan(self._graph, n, dominators) for n in self._nodes}
-        return self._plans[entry]
-
-
-def _targets(node: Node) -> tuple[str, ...]:
-    return (*(edge.target for edge in node.edges), *node.tools)
-
-
-def _dominators(graph: Graph, entry: str) -> dict[str, set[str]]:
-    """By node that can be reached: the nodes on every way to it from the entry, and itself.
-
-    The least solution of the usual data-flow equations (Allen and Cocke, 1976), by iteration.
-    """
-    found: dict[str, set[str]] = {entry: {entry}}
-    todo = [entry]
-    while todo:
-        name = todo.pop()
-        for target in _targets(graph.nodes[name]):
-            through = {target} | (found[name] & found[target] if target in found else found[name])
-            if target not in found or through != found[target]:
-                found[target] = through
-                todo.append(target)
-    return found
-
-
-def _plan(graph: Graph, node: Node, dominators: Mapping[str, set[str]]) -> _Plan:
-    assert node.join is not None, "only joins are planned"
-    bits = {source: 1 << i for i, source in enumerate(node.join.sources)}
-    ways = [dominators[source] for source in bits if source in dominators]
-    common = set.intersection(*ways) if ways else set()
-    fork = max(common, key=lambda name: len(dominators[name]), default="")
-    rule = _compiled(node.join.rule, bits)
-    reach = _reach(graph, bits, {node.name, fork})
-    seconds = None if isinstance(node.spec, ToolNodeSpec) else node.spec.wait_for_timeout
-    return _Plan(node.name, node.kind, fork, bits, rule, seconds, reach)
-
-
-def _compiled(rule: Rule, bits: Mapping[str, int]) -> _Rule:
-    parts = (rule,) if isinstance(rule, Source) else rule.parts
-    sources = [part for part in parts if isinstance(part, Source)]
-    return _Rule(
-        every=not isinstance(rule, AnyOf),
-        plain=reduce(or_, (bits[s.name] for s in sources if not s.optional), 0),
-        optional=reduce(or_, (bits[s.name] for s in sources if s.optional), 0),
-        parts=tuple(_compiled(part, bits) for part in parts if isinstance(part, AllOf | AnyOf)),
-    )
-
-
-def _reach(graph: Graph, bits: Mapping[str, int], closed: set[str]) -> dict[str, int]:
-    reach = {name: 0 if name in closed else bits.get(name, 0) for name in graph.nodes}
-    changed = True
-    while changed:
-        changed = False
-        for node in graph.nodes.values():
-            if node.name not in closed:
-                through = reduce(or_, map(reach.__getitem__, _targets(node)), reach[node.name])
-                changed = changed or through != reach[node.name]
-                reach[node.name] = through
-    return reach
-
-
-# ── what a node run means for them ───────────────────────────────────────────────────────────────
 
 
 def considered(
@@ -193,7 +44,7 @@ def considered(
         children: what starts as its own children.
         edges: how many ways on its node has: edges, considered or not, and tools.
     """
-    if not joins:
+    if not joins or executor.node_type == UNKNOWN_TOOL:
         return ()
     plans = _plans(joins, tree)
     fired = [t.target for t in transitions if t.outcome == "fired"]
@@ -202,8 +53,6 @@ def considered(
     for target in dict.fromkeys(fired):
         if target in plans:
             moment.arrive(plans[target], executor)
-    if not moment.loses:
-        moment.loses = _closes_a_fork(tree, executor, started)
     return moment.records()
 
 
@@ -240,7 +89,7 @@ def deadlines(joins: Joins, tree: Tree) -> dict[JoinKey, str]:
     return found
 
 
-def _plans(joins: Joins, tree: Tree) -> Mapping[str, _Plan]:
+def _plans(joins: Joins, tree: Tree) -> Mapping[str, Plan]:
     return joins.entered_at(tree.executors[tree.turns[-1].executor].node)
 
 
@@ -248,7 +97,7 @@ def _plans(joins: Joins, tree: Tree) -> Mapping[str, _Plan]:
 class _Waiting:
     """A join that waits, as it is known in this moment."""
 
-    plan: _Plan
+    plan: Plan
     arrived: int = 0
     gone: int = 0
     arrives: bool = False
@@ -256,7 +105,7 @@ class _Waiting:
     outcome: JoinOutcome = "waits"
 
     @classmethod
-    def of(cls, plan: _Plan, known: Join | None) -> _Waiting:
+    def of(cls, plan: Plan, known: Join | None) -> _Waiting:
         """The join as the tree has it."""
         if known is None:
             return cls(plan)
@@ -312,7 +161,7 @@ class _Moment:
         late: what came too late.
     """
 
-    plans: Mapping[str, _Plan]
+    plans: Mapping[str, Plan]
     tree: Tree
     executor: Executor | None
     started: tuple[str, ...]
@@ -320,7 +169,7 @@ class _Moment:
     waiting: dict[JoinKey, _Waiting] = field(default_factory=dict)
     late: list[JoinRecord] = field(default_factory=list)
 
-    def arrive(self, plan: _Plan, source: Executor) -> None:
+    def arrive(self, plan: Plan, source: Executor) -> None:
         """A branch comes to a join."""
         key = (*_fork_of(self.tree, source, plan), plan.node)
         known = self._joins.get(key)
@@ -334,7 +183,7 @@ class _Moment:
         state.arrived |= plan.bits[source.node]
         state.gone &= ~state.arrived
         state.arrives = state.changed = True
-        self.loses = self.loses or known is None
+        self.loses = self.loses or known is None or plan.circular
 
     def give_up(self, key: JoinKey) -> None:
         """A join has waited long enough: nothing else arrives."""
@@ -343,12 +192,11 @@ class _Moment:
 
     def records(self) -> tuple[JoinRecord, ...]:
         """What becomes of the joins."""
-        if self.loses:
+        self._one_halted()
+        if self.loses or self._another_round_begins():
             self._look_at_all()
             while self._one_halted() or self._circle_is_broken():
                 self._find_gone()
-        else:
-            self._one_halted()
         changed = [state.record(key) for key, state in self.waiting.items() if state.changed]
         return (*self.late, *changed)
 
@@ -356,23 +204,37 @@ class _Moment:
     def _joins(self) -> Mapping[JoinKey, Join]:
         return self.tree.turns[-1].joins
 
+    def _another_round_begins(self) -> bool:
+        """Whether a fork starts, whose branches are none of the round before."""
+        starting = {key[2] for key, state in self.waiting.items() if state.outcome == "starts"}
+        return any(plan.fork in starting.union(self.started) for plan in self.plans.values())
+
     # ── which sources are gone ───────────────────────────────────────────────────────────────────
 
     def _look_at_all(self) -> None:
         """Ask of every join of a fork above the executor which of its sources are gone."""
         for key, known in self._joins.items():
-            if known.outcome == "waits" and key not in self.waiting and self._is_below(key):
+            if known.outcome == "waits" and key not in self.waiting and self._ran_below(key):
                 self.waiting[key] = _Waiting.of(self.plans[key[2]], known)
         self._find_gone()
 
-    def _is_below(self, key: JoinKey) -> bool:
-        """Whether the executor belongs to a branch of a join's fork."""
+    def _ran_below(self, key: JoinKey) -> bool:
+        """Whether what ran is a join's fork, or belongs to a branch of it."""
         fork, run, _ = key
         if self.executor is None:
             return True
         if self.executor.id == fork:
             return self.executor.runs + 1 == run
-        return _is_under(self.tree, self.executor, fork, run)
+        return self._belongs(self.executor, key)
+
+    def _belongs(self, executor: Executor, key: JoinKey) -> bool:
+        """Whether an executor stands below a join's fork, and below no later round of it."""
+        fork, run, node = key
+        while executor.node != self.plans[node].fork and executor.parent is not None:
+            if executor.parent == fork:
+                return executor.parent_run == run
+            executor = self.tree.executors[executor.parent]
+        return False
 
     def _find_gone(self) -> None:
         for key, state in self.waiting.items():
@@ -382,7 +244,7 @@ class _Moment:
                 state.changed = state.changed or bool(gone)
                 state.gone |= gone
 
-    def _reachable(self, key: JoinKey, plan: _Plan, wanted: int) -> int:
+    def _reachable(self, key: JoinKey, plan: Plan, wanted: int) -> int:
         """Those of the wanted sources that something open below a join's fork can still reach."""
         found = 0
         for node in self._open_below(key):
@@ -394,12 +256,11 @@ class _Moment:
     def _open_below(self, key: JoinKey) -> Iterator[str]:
         """The nodes below a join's fork that may do something: they start, wait or are to run."""
         yield from self.started
-        fork, run, _ = key
         for other in {**self._joins, **self.waiting}:
-            if other != key and self._may_start(other) and self._same_branches(other, fork, run):
+            if other != key and self._may_start(other) and self._same_branches(other, key):
                 yield other[2]
         for executor in self._open():
-            if _is_under(self.tree, executor, fork, run):
+            if self._belongs(executor, key):
                 yield executor.node
 
     def _may_start(self, key: JoinKey) -> bool:
@@ -407,18 +268,17 @@ class _Moment:
             return self.waiting[key].outcome in ("waits", "starts")
         return self._joins[key].outcome == "waits"
 
-    def _same_branches(self, key: JoinKey, fork: str, run: int) -> bool:
-        """Whether a join is of this fork, or of one below it."""
-        if key[0] == fork:
-            return key[1] == run
-        return _is_under(self.tree, self.tree.executors[key[0]], fork, run)
+    def _same_branches(self, other: JoinKey, key: JoinKey) -> bool:
+        """Whether a join is of the same fork as another one, or of a fork in its branches."""
+        return other[:2] == key[:2] or self._belongs(self.tree.executors[other[0]], key)
 
     def _open(self) -> Iterator[Executor]:
-        """The executors that may do something by themselves, but for the one that ran."""
+        """The executors that may lead on by themselves, but for the one that ran."""
         tree = self.tree
         for identity in (*tree.idle, *tree.asking, *tree.held.values()):
-            if self.executor is None or identity != self.executor.id:
-                yield tree.executors[identity]
+            executor = tree.executors[identity]
+            if executor is not self.executor and executor.node_type != UNKNOWN_TOOL:
+                yield executor
 
     # ── which joins are decided ──────────────────────────────────────────────────────────────────
 
@@ -441,40 +301,18 @@ class _Moment:
 
     def _moves(self, key: JoinKey) -> bool:
         """Whether anything below a join's fork goes on, but for joins that wait."""
-        fork, run, _ = key
+        fork = self.plans[key[2]].fork
         starting = (
-            state.outcome == "starts" and self._same_branches(other, fork, run)
+            state.outcome == "starts" and other[2] != fork and self._same_branches(other, key)
             for other, state in self.waiting.items()
         )
-        below = (_is_under(self.tree, executor, fork, run) for executor in self._open())
-        return bool(self.started) or any(starting) or any(below)
+        below = (self._belongs(executor, key) for executor in self._open())
+        return any(node != fork for node in self.started) or any(starting) or any(below)
 
 
-def _fork_of(tree: Tree, source: Executor, plan: _Plan) -> tuple[str, int]:
+def _fork_of(tree: Tree, source: Executor, plan: Plan) -> tuple[str, int]:
     """The fork of a branch that comes to a join now, and the fork's run that led here."""
     executor, run = source, source.runs + 1
     while executor.node != plan.fork and executor.parent not in (None, tree.root):
         run, executor = executor.parent_run, tree.executors[executor.parent or ""]
     return executor.id, run
-
-
-def _closes_a_fork(tree: Tree, executor: Executor, started: Sequence[str]) -> bool:
-    """Whether a fork with a waiting join ends now unless the join starts."""
-    joins = tree.turns[-1].joins
-    forks = {key[0] for key, join in joins.items() if join.outcome == "waits"}
-    going_on = bool(started) or not forks
-    while not going_on and executor.parent is not None:
-        executor = tree.executors[executor.parent]
-        if executor.open_children == 1 and executor.id in forks:
-            return True
-        going_on = executor.open_children > 1 or bool(executor.calls)
-    return False
-
-
-def _is_under(tree: Tree, executor: Executor, fork: str, run: int) -> bool:
-    """Whether an executor stands somewhere below a run of another one."""
-    while executor.parent is not None:
-        if executor.parent == fork:
-            return executor.parent_run == run
-        executor = tree.executors[executor.parent]
-    return False

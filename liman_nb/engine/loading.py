@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from liman_nb.engine.apply import apply, close_below, mirror
+from liman_nb.engine.apply import apply, mirror
+from liman_nb.engine.closing import close_below
 from liman_nb.engine.ids import child_id, join_via
 from liman_nb.engine.states import actor_of, actor_state, executor_of, executor_state, turn_of
 from liman_nb.engine.tree import ENDED, Executor, Tree
@@ -129,34 +130,24 @@ async def _load_actors(
 
 
 def _rolled_forward(
-    executors: dict[str, ExecutorState], root: str, actors: list[NodeActorState]
+    executors: dict[str, ExecutorState], root: str, actors: Iterable[NodeActorState]
 ) -> list[str]:
     """Take from the actors what was cut off when their last runs were saved; the ids of that.
 
-    Of a run before the newest stored one, only its own executor can be missing: what else it
-    changed has changed again since, or follows from its end.
+    A state may be as new as a stored one that differs: one that was saved with a row of which the
+    rest was not. The root, which is among the last to be saved, is older than both then.
     """
     unsaved: list[str] = []
-    for after in sorted(map(_last_run, actors), key=_seq):
-        if after and _is_behind(executors.get(str(after[-1].execution_id)), after[-1]):
-            is_newest = _seq(after) > _seq((executors[root],))
-            taken = {str(s.execution_id): s for s in (after if is_newest else after[-1:])}
-            executors.update(taken)
-            unsaved += taken
+    complete = executors[root].seq
+    for actor in actors:
+        for after in actor.last_run.executors if actor.last_run else ():
+            identity = str(after.execution_id)
+            stored = executors.get(identity)
+            newest = -1 if stored is None else stored.seq
+            if after.seq > newest or (after.seq == newest > complete and after != stored):
+                executors[identity] = after
+                unsaved.append(identity)
     return unsaved
-
-
-def _last_run(actor: NodeActorState) -> tuple[ExecutorState, ...]:
-    return actor.last_run.executors if actor.last_run else ()
-
-
-def _seq(states: Sequence[ExecutorState]) -> int:
-    """The number of rows that made these states."""
-    return next((state.session.seq for state in states if state.session), 0)
-
-
-def _is_behind(stored: ExecutorState | None, after: ExecutorState) -> bool:
-    return stored is None or (stored.runs, stored.asked) < (after.runs, after.asked)
 
 
 def _tree(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from liman_nb.engine.apply import UNKNOWN_TOOL
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.function_run import run_function, run_tool
 from liman_nb.engine.llm_run import run_llm
 from liman_nb.engine.questions import run_human, suspended
 from liman_nb.engine.run import NodeRun
 from liman_nb.engine.transitions import consider
+from liman_nb.engine.tree import UNKNOWN_TOOL
 from liman_nb.errors import NodeError, ToolError
 from liman_nb.specs.documents import (
     FunctionNodeSpec,

@@ -109,9 +109,7 @@ def _after_a_crash(run: NodeRun) -> RunResult | None:
         return None
     if answer.value["action"] == RESULT:
         return RunResult(output=answer.value.get("result"))
-    raise ToolError(
-        f"the process ended during this call of {run.node.name}, and a person gave it up"
-    )
+    raise ToolError(f"this call of {run.node.name} was cut short, and a person gave it up")
 
 
 def asks_beforehand(graph: Graph, executor: Executor) -> bool:
@@ -133,8 +131,8 @@ def asks_beforehand(graph: Graph, executor: Executor) -> bool:
 def crash_question(executor: Executor) -> QuestionRecord:
     """The question that is left if the process ends in the middle of a call."""
     text = (
-        f"The process ended while {executor.node} was called with {as_text(executor.input)}. "
-        f"Whether the call took effect is not known. What now?"
+        f"{executor.node} was called with {as_text(executor.input)}, and what came of it was not "
+        f"stored. Whether the call took effect is not known. What now?"
     )
     return QuestionRecord(kind="crash", text=text, form=_CRASH)
 

@@ -10,7 +10,7 @@ from typing import Any
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.callables import Callables
 from liman_nb.engine.events import Event, EventKind
-from liman_nb.engine.joins import Joins
+from liman_nb.engine.join_plans import Joins
 from liman_nb.engine.requests import RequestLog
 from liman_nb.engine.times import utc_now
 from liman_nb.engine.tree import ENDED, Executor, NodeActor, Tree

@@ -96,6 +96,7 @@ def executor_state(tree: Tree, executor: Executor, order: int) -> ExecutorState:
         turn=executor.turn,
         depth=executor.depth,
         order=order,
+        seq=tree.seq,
         runs=executor.runs,
         input=executor.input,
         composed=executor.composed,
@@ -139,7 +140,7 @@ def _session(tree: Tree) -> SessionState:
         )
         for t in tree.turns
     )
-    return SessionState(session_id=tree.session_id, seq=tree.seq, turns=turns, lineage=tree.lineage)
+    return SessionState(session_id=tree.session_id, turns=turns, lineage=tree.lineage)
 
 
 def _join_state(key: JoinKey, join: Join) -> JoinState:
@@ -244,6 +245,9 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     def ending_with(end: str) -> tuple[ExecutorState, ...]:
         return (*(states[i] for i in changed if i != end), states[end])
 
+    def of_its_run(executor: str) -> tuple[ExecutorState, ...]:
+        return (states[executor],) if isinstance(row, CancelRow) else ending_with(executor)
+
     ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
     after = ending_with(ran if ran in changes.actors.values() else tree.root)
     if isinstance(row, ExpireRow):
@@ -252,7 +256,7 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
         first=states[tree.root] if isinstance(row, CancelRow) else None,
         new_executors=tuple(states[i] for i in reversed(changes.created) if i != tree.root),
         actors=tuple(
-            actor_state(tree, tree.actors[node], ending_with(executor))
+            actor_state(tree, tree.actors[node], of_its_run(executor))
             for node, executor in changes.actors.items()
         ),
         executors=after[:-1],

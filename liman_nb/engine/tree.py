@@ -25,6 +25,9 @@ Status = Literal["idle", "suspended", "completed", "failed", "cancelled"]
 
 ENDED: frozenset[str] = frozenset({"completed", "failed", "cancelled"})
 
+UNKNOWN_TOOL = "UnknownTool"
+"""Node type of a call that names no tool of its caller. Such a call has no actor."""
+
 
 @dataclass(slots=True)
 class Executor:

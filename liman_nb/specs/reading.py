@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from liman_nb.errors import Place, Problem
+from liman_nb.errors import Place, Problem, YieldsError
 from liman_nb.specs.bundles import choose
 from liman_nb.specs.documents import MODELS, NODE_KINDS, Spec
 from liman_nb.specs.edges import EDGE_FIELDS, WrittenEdge, read_edges
@@ -145,6 +145,7 @@ class _Checker:
         self._check_arguments(tree)
         self._check_inputs(tree)
         yields = self._yields(tree)
+        self._check_fallback(tree, yields)
         join = self._join(tree)
         if spec is None:
             return None
@@ -171,6 +172,17 @@ class _Checker:
     def _yields(self, tree: Located) -> YieldsSchema | None:
         declared = tree.fields.get("yields")
         return parse_yields(declared.plain(), self._at(declared, "yields")) if declared else None
+
+    def _check_fallback(self, tree: Located, yields: YieldsSchema | None) -> None:
+        """A person's answer must fit the node's yields, and so must what stands in for one."""
+        fallback = tree.fields.get("fallback")
+        if self.kind != "HumanNode" or fallback is None or yields is None:
+            return
+        try:
+            yields.validate(fallback.plain())
+        except YieldsError as error:
+            message = f"fallback does not fit the yields: {'; '.join(error.errors)}"
+            self._error(message, fallback.key or fallback.place)
 
     def _join(self, tree: Located) -> WrittenJoin | None:
         waits = WAIT_FOR in MODELS[self.kind].model_fields

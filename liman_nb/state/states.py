@@ -185,14 +185,11 @@ class SessionState(_State):
 
     Attributes:
         session_id: the session's text id.
-        seq: how many events (turns begun, node runs, questions, answers, cancellations) made
-            these states.
         turns: in order.
         lineage: the session that it was forked from.
     """
 
     session_id: str
-    seq: int = 0
     turns: tuple[TurnState, ...] = ()
     lineage: LineageRecord | None = None
 
@@ -217,6 +214,8 @@ class ExecutorState(_State):
         depth: number of executors between it and its turn's executor.
         order: its place among all executors of the session, in the order of starting; the root's
             is 0.
+        seq: how many events (turns begun, node runs, questions, answers, cancellations) the session
+            had when this state was made: of two states of an executor, the later one has more.
         runs: committed runs.
         input: what it was given.
         composed: what its ``pre_compose`` made of that for the model; ``None`` without one.
@@ -256,6 +255,7 @@ class ExecutorState(_State):
     turn: int = 0
     depth: int = 0
     order: int = 0
+    seq: int = 0
     runs: int = 0
     input: Any = None
     composed: dict[str, Any] | None = None
@@ -285,8 +285,8 @@ class ExecutorState(_State):
 class LastRun(_State):
     """An actor's last run, kept with the actor so that a crash between two saves loses nothing.
 
-    The actor is saved before the executors that its run changed. An actor whose last run is ahead
-    of the stored executor shows that the saving was cut off: the executors here are saved again.
+    The actor is saved before the executors that its run changed. Where they are newer here than
+    where they are stored, the saving was cut off: they are saved again.
 
     Attributes:
         executors: every executor that the run changed, as it was afterwards; the run's own last.

@@ -117,9 +117,7 @@ class Story:
             node_actor_id=self.actor_id,
             status=status,
             child_executor_ids=tuple(turn.executor_id for turn in self.turns),
-            session=SessionState(
-                session_id=self.session_id, seq=len(self.rows), turns=tuple(self.turns)
-            ),
+            session=SessionState(session_id=self.session_id, turns=tuple(self.turns)),
             node_name=_NODE,
             node_type=_TYPE,
         )

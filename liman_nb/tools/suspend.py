@@ -10,7 +10,7 @@ from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapt
 
 from liman_nb.errors import UsageError
 from liman_nb.state.json_values import check_json
-from liman_nb.tools.answers import schema_problem
+from liman_nb.tools.answers import answer_problems, schema_problem
 
 
 class _NoFallback:
@@ -58,6 +58,8 @@ class Suspend(BaseException):  # no Exception: a tool that catches those must no
         self.form = _form(schema)
         self.fallback: tuple[Any, ...] = () if fallback is NO_FALLBACK else (fallback,)
         check_json(list(self.fallback), "fallback")
+        for problem in [p for value in self.fallback for p in answer_problems(self.form, value)]:
+            raise UsageError(f"Suspend: the fallback does not fit the schema: {problem}")
         super().__init__(question)
 
 

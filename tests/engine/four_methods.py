@@ -4,7 +4,7 @@ import copy
 import json
 from dataclasses import fields, is_dataclass
 
-from liman_nb import StateStorage
+from liman_nb import InMemoryStateStorage, StateStorage
 from liman_nb.engine.tree import Executor, Tree
 from liman_nb.state.states import LastCall
 
@@ -51,6 +51,24 @@ class FourMethods(StateStorage):
         return json.loads(self.kept.get(execution_id, "null"))
 
 
+class Journal(InMemoryStateStorage):
+    """Keeps rows, and can be cut off as well: before a commit, since each is all or nothing."""
+
+    def __init__(self, fault=Killed):
+        super().__init__()
+        self.saves, self.left, self.fault = 0, None, fault
+
+    async def commit(self, commit):
+        """Keep them."""
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise self.fault
+        self.saves += 1
+        await super().commit(commit)
+
+
 def seen(tree: Tree) -> dict:
     """What a session is: without times, and with executors named by the way that leads to them."""
     names = {e.id: _way(tree, e) for e in tree.executors.values()}
@@ -71,6 +89,9 @@ def seen(tree: Tree) -> dict:
         if is_dataclass(value):
             return plain(value)
         return names.get(value, value) if isinstance(value, str) else copy.deepcopy(value)
+
+    def key_of(key):
+        return tuple(map(named, key)) if isinstance(key, tuple) else named(key)
 
     return {
         "executors": {names[e.id]: plain(e) for e in tree.executors.values()},

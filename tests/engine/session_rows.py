@@ -1,15 +1,22 @@
 """Rows of invented sessions, for tests of what the engine does with rows."""
 
-from hypothesis import strategies as st
+from typing import NamedTuple
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from hypothesis import strategies as st
+from join_rows import walks
+
+from liman_nb.engine.apply import apply
 from liman_nb.engine.ids import call_via, child_id, root_id, turn_id
-from liman_nb.engine.tree import Tree
+from liman_nb.engine.tree import UNKNOWN_TOOL, Tree
 from liman_nb.state.rows import (
+    AnswerRow,
+    AnyRow,
+    AskRow,
     CallRecord,
     CancelRow,
     ChildRecord,
     ErrorRecord,
+    QuestionRecord,
     RunRow,
     TurnRow,
     dump_row,
@@ -51,6 +58,20 @@ def ran(executor: str, output=None, *, to=(), calls=(), tools=None, **more) -> R
     )
 
 
+def asks(executor: str, state=None, kind="function") -> AskRow:
+    """An executor asks a person."""
+    question = QuestionRecord(kind=kind, text="really?")
+    at = "2026-01-01T00:00:01.000Z"
+    return AskRow(kind="ask", at=at, executor=executor, question=question, state=state)
+
+
+def answers(executor: str, value="yes", **more) -> AnswerRow:
+    """A person answers."""
+    return AnswerRow(
+        kind="answer", at="2026-01-01T00:00:01.000Z", executor=executor, value=value, **more
+    )
+
+
 def cancel() -> CancelRow:
     """The row that closes a turn."""
     return CancelRow(kind="cancel", at="2026-01-01T00:00:02.000Z", reason="stopped")
@@ -83,9 +104,24 @@ def called(position: int, run: int = 1) -> str:
     return child_id(FIRST, run, call_via(position, f"c{position}"))
 
 
+class History(NamedTuple):
+    """A session and the rows that made it."""
+
+    tree: Tree
+    rows: list[AnyRow]
+
+    def __repr__(self) -> str:
+        return "\n".join(str(dump_row(row)) for row in self.rows[:30])
+
+
+def histories():
+    """Rows of a random session, and the tree that they add up to."""
+    return st.one_of(_invented(), walks().map(lambda walk: History(walk.tree, walk.rows)))
+
+
 @st.composite
-def histories(draw):
-    """Rows of a random session: fan-outs, failures, tool calls, cancellations."""
+def _invented(draw):
+    """Any rows that fit: fan-outs, failures, tool calls, questions, cancellations."""
     tree, rows = Tree("s", ROOT), []
 
     def add(row):
@@ -95,9 +131,12 @@ def histories(draw):
 
     for number in range(1, draw(st.integers(1, 3)) + 1):
         add(turn(number, node=draw(st.sampled_from("ab"))))
-        while tree.idle:
-            executor = tree.executors[draw(st.sampled_from(sorted(tree.idle)))]
-            what = draw(st.sampled_from(["out", "out", "fail", "calls", "fan", "handled"]))
+        while tree.idle or tree.asking:
+            executor = tree.executors[draw(st.sampled_from([*tree.idle, *tree.asking]))]
+            if executor.question and (executor.question.kind != "crash" or draw(st.booleans())):
+                add(answers(executor.id, draw(st.sampled_from(["yes", None, {"a": [1]}]))))
+                continue
+            what = draw(st.sampled_from(["out", "out", "fail", "calls", "fan", "handled", "ask"]))
             deep = executor.depth >= 4 or executor.runs >= 2
             if draw(st.integers(0, 30)) == 0:
                 add(cancel())
@@ -107,8 +146,11 @@ def histories(draw):
                 to = [("c", FUNCTION)] * draw(st.integers(1, 3))
                 error = BOOM if what == "handled" else None
                 add(ran(executor.id, None if error else 1, to=to, error=error))
+            elif what == "ask" and executor.asked < 3 and executor.node_type == FUNCTION:
+                kind = draw(st.sampled_from(["function", "crash"]))
+                add(asks(executor.id, draw(st.sampled_from([None, {"n": 1}])), kind))
             elif what == "fail":
                 add(ran(executor.id, error=BOOM))
             else:
                 add(ran(executor.id, "x"))
-    return tree, rows
+    return History(tree, rows)

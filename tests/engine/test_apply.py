@@ -4,11 +4,14 @@ import copy
 
 import pytest
 from hypothesis import given, settings
+from join_rows import SLOW
 from session_rows import (
     BOOM,
     FIRST,
     FUNCTION,
     ROOT,
+    answers,
+    asks,
     call,
     called,
     cancel,
@@ -19,9 +22,9 @@ from session_rows import (
     turn,
 )
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from liman_nb.engine.apply import apply
 from liman_nb.engine.ids import turn_id
-from liman_nb.engine.tree import ENDED
+from liman_nb.engine.tree import ENDED, UNKNOWN_TOOL
 from liman_nb.errors import EngineError
 from liman_nb.state.rows import ErrorRecord, TransitionRecord, dump_row
 from liman_nb.state.states import LastCall
@@ -231,6 +234,57 @@ def test_a_session_goes_on_after_a_cancelled_turn():
     assert tree.status == "completed"
 
 
+# ── questions ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_executor_that_asks_waits_and_runs_again_after_the_answer():
+    """Its siblings go on; it keeps every answer."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), ran(FIRST, 1, to=[("b", FUNCTION)] * 2))
+    one, other = edge(FIRST, 0), edge(FIRST, 1)
+    apply(tree, asks(one))
+    assert (list(tree.asking), list(tree.idle)) == ([one], [other])
+    apply(tree, ran(other, 2))
+    assert tree.status == "suspended"
+    apply(tree, answers(one, None))
+    assert (list(tree.asking), list(tree.idle)) == ([], [one])
+    assert [a.value for a in tree.executors[one].answers] == [None]
+    apply(tree, ran(one, 3))
+    assert tree.status == "completed"
+
+
+def test_what_a_call_noted_before_it_asked_is_the_actor_s_state():
+    """It is stored with the question; the run is not counted yet."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), asks(FIRST, {"n": 1}))
+    assert (tree.actors["a"].extras, tree.actors["a"].runs) == ({"n": 1}, 0)
+
+
+def test_a_run_answers_the_question_that_was_asked_beforehand():
+    """The precaution is over; it may also ask a question of its own instead."""
+    begun = (turn(1, node="a", node_type="ToolNode"), asks(FIRST, kind="crash"))
+    tree = tree_of(*begun, ran(FIRST, "x"))
+    assert (tree.status, dict(tree.asking)) == ("completed", {})
+    tree = tree_of(*begun, asks(FIRST))
+    assert list(tree.asking) == [FIRST]
+    assert tree.executors[FIRST].question.kind == "function"
+    assert tree.executors[FIRST].asked == 2
+
+
+def test_cancelling_takes_back_what_is_asked():
+    """Nobody may answer it any more."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), asks(FIRST), cancel())
+    assert (dict(tree.asking), tree.executors[FIRST].question) == ({}, None)
+    with pytest.raises(EngineError, match="which asked nothing then"):
+        apply(tree, answers(FIRST))
+
+
+def test_a_run_of_an_executor_that_waits_for_a_person_is_refused():
+    """As is a second question."""
+    tree = tree_of(turn(1, node="a", node_type=FUNCTION), asks(FIRST))
+    for row in (ran(FIRST, "x"), asks(FIRST)):
+        with pytest.raises(EngineError, match="could not run then"):
+            apply(tree, row)
+
+
 # ── rows that do not fit ─────────────────────────────────────────────────────────────────────────
 
 
@@ -246,7 +300,7 @@ def test_a_run_of_an_executor_that_may_not_run_is_refused():
 # ── in general ───────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(histories())
 def test_loading_the_rows_gives_the_live_tree(history):
     """The tree is a function of its rows."""
@@ -254,14 +308,16 @@ def test_loading_the_rows_gives_the_live_tree(history):
     assert tree_of(*rows) == live
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(histories())
 def test_a_finished_session_has_nothing_open(history):
     """Every executor has ended, nothing is idle or held, and every tool call has one answer."""
     tree, _ = history
     assert all(e.status in ENDED for e in tree.executors.values())
     assert not tree.idle
+    assert not tree.asking
     assert not tree.held
+    assert all(e.question is None and e.open_children == 0 for e in tree.executors.values())
     for actor in tree.actors.values():
         asked = [c["id"] for m in actor.messages for c in m.get("tool_calls", ())]
         answered = [m["tool_call_id"] for m in actor.messages if m["role"] == "tool"]

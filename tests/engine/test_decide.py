@@ -2,15 +2,15 @@
 
 import pytest
 
-from liman_nb.engine.apply import UNKNOWN_TOOL, apply
+from liman_nb.engine.apply import apply
 from liman_nb.engine.bounds import Bounds
 from liman_nb.engine.decide import RunResult, cancel_row, ended_row, exceeded, runnable, turn_row
 from liman_nb.engine.ids import root_id, turn_id
-from liman_nb.engine.joins import Joins
-from liman_nb.engine.tree import Tree
+from liman_nb.engine.join_plans import Joins
+from liman_nb.engine.tree import UNKNOWN_TOOL, Tree
 from liman_nb.errors import EngineError
 from liman_nb.specs.check import load_graph
-from liman_nb.state.rows import CallRecord, ErrorRecord, TransitionRecord
+from liman_nb.state.rows import CallRecord, ErrorRecord, QuestionRecord, TransitionRecord
 
 NOW = "2026-01-01T00:00:00.000Z"
 ROOT = root_id("", "test", "s")
@@ -175,6 +175,25 @@ def test_the_bound_of_depth_counts_executors_below_each_other(graph):
     error = exceeded(tree, tree.executors[at], Bounds(depth=2), 0)
     assert error is not None
     assert error.bound == "depth"
+
+
+def test_a_run_that_asks_makes_a_question_s_row(graph):
+    """With what it noted; it does not run again before the answer."""
+    tree = started(graph)
+    question = QuestionRecord(kind="function", text="?")
+    row = run(graph, tree, FIRST, question=question, state={"n": 1})
+    assert (row.kind, row.question, row.state) == ("ask", question, {"n": 1})
+    assert runnable(tree, {"chat"}, [], 16) == []
+
+
+def test_an_executor_that_asks_does_not_hold_its_actor(graph):
+    """Another one of the same node may run meanwhile."""
+    tree = started(graph)
+    run(graph, tree, FIRST, output="x", transitions=(fired("log", "a"), fired("log", "b")))
+    first, second = tree.executors[FIRST].children
+    assert runnable(tree, {"log"}, [], 16) == [first]
+    run(graph, tree, first, question=QuestionRecord(kind="function", text="?"))
+    assert runnable(tree, {"log"}, [], 16) == [second]
 
 
 @pytest.mark.parametrize("field", ["node_runs", "llm_calls_per_node", "depth", "concurrent"])

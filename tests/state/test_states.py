@@ -41,6 +41,7 @@ def _executor():
         node_name="chat",
         node_type="LLMNode",
         via="turn:1",
+        seq=7,
         runs=2,
         input={"question": "?"},
         output=["a", None],
@@ -51,7 +52,6 @@ def _executor():
         attempts=(AttemptRecord(error=ERROR, reply="hm"),),
         session=SessionState(
             session_id="alice",
-            seq=7,
             turns=(TurnState(number=1, executor_id=TURN, llm_runs={"chat": 2}),),
         ),
     )
