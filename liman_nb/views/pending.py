@@ -65,6 +65,12 @@ class PendingView(View, Sequence[Question]):
     def __len__(self) -> int:
         return len(self._questions)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence has the same questions."""
+        return isinstance(other, Sequence) and self._questions == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as for every sequence that equals a list
+
     @overload
     def __getitem__(self, index: int) -> Question: ...
     @overload

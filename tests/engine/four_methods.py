@@ -74,7 +74,7 @@ def seen(tree: Tree) -> dict:
     names = {e.id: _way(tree, e) for e in tree.executors.values()}
 
     def plain(thing):
-        left_out = {"id", "started_at", "ended_at", "cancelled"}
+        left_out = {"id", "started_at", "ended_at", "since", "at", "cancelled"}
         return {
             f.name: named(getattr(thing, f.name)) for f in fields(thing) if f.name not in left_out
         }
@@ -83,7 +83,7 @@ def seen(tree: Tree) -> dict:
         if isinstance(value, list | tuple):
             return [named(item) for item in value]
         if isinstance(value, dict):
-            return {_key(named(key)): named(item) for key, item in value.items()}
+            return {key_of(key): named(item) for key, item in value.items()}
         if isinstance(value, LastCall):
             return (named(value.executor), value.input, value.output, value.error)
         if is_dataclass(value):
@@ -102,10 +102,6 @@ def seen(tree: Tree) -> dict:
         "asking": {names[i] for i in tree.asking},
         "held": {node: names[i] for node, i in tree.held.items()},
     }
-
-
-def _key(key):
-    return tuple(key) if isinstance(key, list) else key
 
 
 def _way(tree: Tree, executor: Executor) -> str:

@@ -98,7 +98,7 @@ class Walk:
         self.joins = Joins(self.graph)
         self.model = Model(self.graph, self.graph.entry)
         self.exclusive = {n.name for n in self.graph.nodes.values() if n.kind == "LLMNode"}
-        self.add(turn_row(self.graph, self.tree, self.graph.entry, "hi", [], NOW))
+        self.add(turn_row(self.graph, self.tree, self.graph.entry, "hi", NOW))
 
     def add(self, row) -> None:
         """Apply a row as it comes out of a journal."""

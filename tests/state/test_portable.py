@@ -245,7 +245,7 @@ async def test_a_header_that_is_wrong(changed, match):
         ('{"kind": "mood"}', "line 3 is no row of a session: .*newer liman_nb"),
         ('{"kind": "run", "at": "", "executor": "x", "mood": 1}', "line 3 .*Extra inputs"),
         ('{"kind": "run", "at": "", "executor": "x", "output": NaN}', "line 3.output cannot be"),
-        ('{"kind": "run", "at": "", "executor": "x"}', "a run of executor x is stored"),
+        ('{"kind": "run", "at": "", "executor": "x"}', "a row of executor x is stored"),
         (f'{{"kind": "run", "output": {"[" * 150}{"]" * 150}}}', "nested deeper than 100"),
         (f'{{"kind": "run", "output": {"[" * 999}{"]" * 999}}}', "line 3 is no row"),
         ("\ud800", "line 3 is no row"),

@@ -136,7 +136,7 @@ def test_the_card_has_a_part_that_opens_for_each_kind():
         "Yields (7)",
         "Mesh communications (7)",
         "Coordination analyses (9)",
-        "Coordination decisions (13)",
+        "Coordination decisions (14)",
     ]
     assert problems(html) == []
     assert text.startswith("refund-desk/case-1042✓ done1 turn · recorded 2026-11-30 14:49:24 UTC")
@@ -172,11 +172,11 @@ def test_what_has_expired_is_counted_and_the_reason_is_given():
         "yields": 7,
         "mesh_communications": 7,
         "analyses": 9,
-        "decisions": 13,
+        "decisions": 14,
     }
     assert view.record_ttl == 60
     said = (
-        "Expired: 7 yields, 7 mesh communications, 9 analyses, 13 decisions older than 60 seconds"
+        "Expired: 7 yields, 7 mesh communications, 9 analyses, 14 decisions older than 60 seconds"
     )
     for text in (str(view), text_of(view.html())):
         assert said in text
