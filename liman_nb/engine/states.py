@@ -217,7 +217,9 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     it when the session is loaded. All of a cancellation follows from the root, which comes first.
     """
     order = {identity: i for i, identity in enumerate(tree.executors)}
-    changed = [*(i for i in dict.fromkeys(changes.touched) if i != tree.root), tree.root]
+    ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
+    others = dict.fromkeys([ran, *changes.touched])  # what was unsaved may stand above what ran
+    changed = [*(i for i in others if i != tree.root), tree.root]
     states = {
         identity: executor_state(tree, tree.executors[identity], order[identity])
         for identity in [*changes.created, *changed]
@@ -229,7 +231,6 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     def of_its_run(executor: str) -> tuple[ExecutorState, ...]:
         return (states[executor],) if isinstance(row, CancelRow) else ending_with(executor)
 
-    ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
     after = ending_with(ran if ran in changes.actors.values() else tree.root)
     return Touched(
         first=states[tree.root] if isinstance(row, CancelRow) else None,
