@@ -236,7 +236,9 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     So does that a join has started without a run; its own executor is saved before.
     """
     order = {identity: i for i, identity in enumerate(tree.executors)}
-    changed = [*(i for i in dict.fromkeys(changes.touched) if i != tree.root), tree.root]
+    ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
+    others = dict.fromkeys([ran, *changes.touched])  # what was unsaved may stand above what ran
+    changed = [*(i for i in others if i != tree.root), tree.root]
     states = {
         identity: executor_state(tree, tree.executors[identity], order[identity])
         for identity in [*changes.created, *changed]
@@ -248,7 +250,6 @@ def touched(tree: Tree, row: AnyRow, changes: Changes) -> Touched:
     def of_its_run(executor: str) -> tuple[ExecutorState, ...]:
         return (states[executor],) if isinstance(row, CancelRow) else ending_with(executor)
 
-    ran = row.executor if isinstance(row, RunRow | AskRow) else tree.root
     after = ending_with(ran if ran in changes.actors.values() else tree.root)
     if isinstance(row, ExpireRow):
         after = (after[-1], *after[:-1])

@@ -7,7 +7,7 @@ import pytest
 from four_methods import FourMethods, Journal, Killed, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from join_rows import SLOW
+from join_rows import SLOW, Walk
 from session_rows import ROOT, histories
 
 from liman_nb import Agent, Suspend
@@ -17,6 +17,7 @@ from liman_nb.engine.states import touched
 from liman_nb.engine.tree import ENDED, Tree
 from liman_nb.errors import StorageError, TurnFailed
 from liman_nb.models.llm import Reply, ToolCall
+from liman_nb.specs.check import load_graph
 from liman_nb.state.storage import Commit
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────
@@ -65,6 +66,58 @@ def test_a_cut_leaves_what_was_before_the_row_or_what_is_after_it(history, data)
         storage.left = None
     assert seen(tree) == seen(live)
     assert seen(loaded(storage)) == seen(live)
+
+
+def joining() -> list:
+    """A join that starts while a sibling asks, and a call of a tool that is unknown."""
+    documents = [
+        {"kind": "FunctionNode", "name": "fork", "func": "f", "edges": ["a", "b", "chat"]},
+        {"kind": "FunctionNode", "name": "a", "func": "f", "edges": ["join"]},
+        {"kind": "FunctionNode", "name": "b", "func": "f", "edges": ["join"]},
+        {"kind": "FunctionNode", "name": "join", "func": "f", "wait_for": "a or b"},
+        {"kind": "LLMNode", "name": "chat"},
+    ]
+    walk = Walk(load_graph(documents, start_node="fork", supplied_functions=["f"]))
+
+    def at(node: str) -> str:
+        return next(e.id for e in walk.tree.executors.values() if e.node == node and not e.runs)
+
+    walk.run(at("fork"), "a", "b", "chat")
+    walk.run(at("chat"), calls=("a",))
+    walk.run(walk.ready()[-1])
+    asking = at("b")
+    walk.ask(asking, None)
+    walk.run(at("a"), "join")
+    walk.answer(asking)
+    walk.run(asking, "join")
+    walk.run(at("join"))
+    walk.run(walk.ready()[-1])
+    assert walk.tree.status == "completed"
+    return walk.rows
+
+
+@pytest.mark.parametrize("second", range(8))
+@pytest.mark.parametrize("first", range(8))
+def test_two_cuts_one_after_the_other_lose_nothing(first, second):
+    """What the first one left unsaved is saved with the next row, of which a cut takes a part."""
+    rows = joining()
+    for cut_at in range(len(rows)):
+        storage, tree, stored, cuts = FourMethods(), Tree("s", ROOT), 0, [second, first]
+        while stored < len(rows):
+            if stored >= cut_at and cuts:
+                storage.left = cuts.pop()
+            before = seen(tree)
+            try:
+                commit(storage, tree, rows[stored])
+            except Killed:
+                after, tree = seen(tree), loaded(storage)
+                assert seen(tree) in (before, after)
+                stored += seen(tree) == after
+            else:
+                stored += 1
+            storage.left = None
+        assert seen(loaded(storage)) == seen(tree)
+        assert tree.status == "completed"
 
 
 # ── turns ────────────────────────────────────────────────────────────────────────────────────────
