@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 
 from liman_nb import InMemoryStateStorage, StateStorage
 from liman_nb.engine.tree import Executor, Tree
+from liman_nb.state.rows import AnswerRecord
 from liman_nb.state.states import LastCall
 
 
@@ -88,6 +89,8 @@ def seen(tree: Tree) -> dict:
             return (named(value.executor), value.input, value.output, value.error)
         if is_dataclass(value):
             return plain(value)
+        if isinstance(value, AnswerRecord):
+            return value.model_dump(exclude={"at"})
         return names.get(value, value) if isinstance(value, str) else copy.deepcopy(value)
 
     def key_of(key):
