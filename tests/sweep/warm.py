@@ -7,6 +7,7 @@ import diskcache  # noqa: F401 - a storage imports it when it is opened
 import jsonschema.validators  # noqa: F401 - an answer's form is held against it
 import redis.asyncio  # noqa: F401
 import referencing  # noqa: F401
+
 from liman_nb.specs.conditions import parse_condition
 from sweep import child  # noqa: F401
 
