@@ -1,8 +1,8 @@
 """What is played: graphs, what their models say, what the caller says, and what people answer.
 
 A session has as many turns as its scenario has inputs. What a node run does depends on its input
-and the session alone, so an uninterrupted run is the same every time. Runs that end without a call (a
-question of a person, a call of an unknown tool) wait for nobody, so they come before those that do.
+and the session alone, so an uninterrupted run is the same every time. Runs that end without a call
+(a question of a person, a call of an unknown tool) wait for nobody; they come before those that do.
 """
 
 from __future__ import annotations
