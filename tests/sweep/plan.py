@@ -72,7 +72,7 @@ def trials(storage: str, writes: Writes, budget: int | None, random: Random) -> 
         return [Trial((point,), random.choice(["server", "both"])) for point in chosen]
     planned = [_perhaps_twice(point, random) for point in chosen]
     planned += [_timed(writes, random) for _ in range(2 if budget else 40)]
-    spawned = random.sample(chosen, random.randrange(2) if budget else 6)
+    spawned = random.choices(chosen, k=random.randrange(2) if budget else 6)
     return planned + [Trial((point,), spawned=True) for point in spawned]
 
 

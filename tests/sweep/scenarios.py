@@ -1,7 +1,8 @@
 """What is played: graphs, what their models say, what the caller says, and what people answer.
 
 A session has as many turns as its scenario has inputs. What a node run does depends on its input
-and the session alone, so an uninterrupted run is the same every time.
+and the session alone, so an uninterrupted run is the same every time. Runs that end without a call
+(a question of a person, a call of an unknown tool) wait for nobody; they come before those that do.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ PERSON = Scenario(
     {kind: FunctionNode, name: join, func: echo, wait_for: side and human and chat}
     """,
     ("it", "that"),
-    rounds=((_call("consult", about="tea"), _call("add", a=1, b=1), _call("wire", amount=5)),),
+    rounds=((_call("wire", amount=5), _call("consult", about="tea"), _call("add", a=1, b=1)),),
     answers={"human": {"right": True}, "consult": "green", "wire": {"approved": True}},
 )
 
@@ -205,7 +206,7 @@ FAILURES = Scenario(
     {kind: FunctionNode, name: join, func: echo, wait_for: worse and good}
     """,
     ("go", "once more"),
-    rounds=((_call("add", a=1, b=2), _call("broken", why="rust"), _call("add", a="x")),),
+    rounds=((_call("add", a=1, b=2), _call("add", a="x"), _call("broken", why="rust")),),
     fails=True,
 )
 
@@ -251,7 +252,7 @@ CANCELLED = Scenario(
     {kind: HumanNode, name: human, question: "{input}?"}
     """,
     ("go", "once more", "and again"),
-    rounds=((_call("add", a=1, b=2), _call("consult", about="tea"), _call("unknown")),),
+    rounds=((_call("add", a=1, b=2), _call("unknown"), _call("consult", about="tea")),),
     answers={"consult": "green", "human": "yes"},
     abandons=frozenset({1, 3}),
 )

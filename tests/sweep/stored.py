@@ -30,8 +30,9 @@ from typing import Any
 import redis
 from pydantic import BaseModel
 
-from liman_nb.engine.states import executor_state
+from liman_nb.engine.states import actor_state, executor_state
 from liman_nb.engine.tree import Tree
+from liman_nb.state.states import ExecutorState
 
 Entries = dict[str, Any]
 """What is stored, by name."""
@@ -130,20 +131,29 @@ def _value(client: redis.Redis, key: str) -> Any:
 
 def file_entries(directory: Path, tree: Tree) -> Entries:
     """Every saved state; those that are still to be saved as they are loaded."""
-    order = {identity: i for i, identity in enumerate(tree.executors)}
-    unsaved = {
-        f"{identity}.json": executor_state(tree, tree.executors[identity], order[identity])
-        for identity in tree.unsaved.touched
-    }
+    unsaved = _unsaved(tree)
     dropped = sum(len(_added(e.answers)) for e in tree.executors.values())
     found: Entries = {}
     for file in sorted(directory.glob("*.json")):
-        state = unsaved.get(file.name)
-        saved = json.loads(file.read_text()) if state is None else state.model_dump(mode="json")
+        saved = unsaved.get(file.stem) or json.loads(file.read_text())
         if saved.get("last_run"):
             saved["last_run"] = _without_crash_answers(saved["last_run"]["executors"][-1], 0)
         found[file.name] = timeless(json.dumps(_without_crash_answers(saved, dropped)))
     return found
+
+
+def _unsaved(tree: Tree) -> dict[str, dict[str, Any]]:
+    """The states that the next commit would save beside its own, by the names of their files."""
+    order = {identity: i for i, identity in enumerate(tree.executors)}
+
+    def state(identity: str) -> ExecutorState:
+        return executor_state(tree, tree.executors[identity], order[identity])
+
+    found: dict[str, BaseModel] = {identity: state(identity) for identity in tree.unsaved.touched}
+    for node, executor in tree.unsaved.actors.items():
+        actor = tree.actors[node]
+        found[f"{tree.root}.{actor.id}"] = actor_state(tree, actor, (state(executor),))
+    return {name: saved.model_dump(mode="json") for name, saved in found.items()}
 
 
 def _without_crash_answers(state: dict[str, Any], dropped: int) -> dict[str, Any]:
