@@ -70,12 +70,17 @@ class Journal(InMemoryStateStorage):
         await super().commit(commit)
 
 
+TIMES = ("started_at", "ended_at", "since")
+PLACES = ("started_row", "ran_row", "left_row")
+"""Numbers of rows: what runs side by side ends in any order."""
+
+
 def seen(tree: Tree) -> dict:
     """What a session is: without times, and with executors named by the way that leads to them."""
     names = {e.id: _way(tree, e) for e in tree.executors.values()}
 
     def plain(thing):
-        left_out = {"id", "started_at", "ended_at", "since", "at", "cancelled"}
+        left_out = {"id", "cancelled", *TIMES, *PLACES}
         return {
             f.name: named(getattr(thing, f.name)) for f in fields(thing) if f.name not in left_out
         }
