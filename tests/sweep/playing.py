@@ -15,10 +15,11 @@ from typing import Any
 from liman_nb import Agent, StateStorage, Suspend
 from liman_nb.engine.ids import root_id
 from liman_nb.engine.tree import ENDED, Tree
-from liman_nb.errors import TurnFailed
+from liman_nb.errors import SessionConflict, TurnFailed
 from liman_nb.models.llm import Reply, Request, ToolCall
 from sweep.effects import Effects, Kind
 from sweep.scenarios import Scenario
+from sweep.storages import LEASE_LIFE, PATIENCE
 
 NAME, SESSION = "sweep", "s"
 ROOT = root_id("", NAME, SESSION)
@@ -57,10 +58,22 @@ class Play:
         while await self._go_on():
             pass
 
+    async def _go_on(self) -> bool:
+        """Do what a caller does next; whether there was anything.
+
+        A session that a killed process still holds is tried again until it is free.
+        """
+        tried = asyncio.timeout(PATIENCE)
+        async with tried:
+            while True:
+                try:
+                    return await self._next()
+                except SessionConflict:
+                    await asyncio.sleep(LEASE_LIFE / 4)
+
     # ── the caller ───────────────────────────────────────────────────────────────────────────────
 
-    async def _go_on(self) -> bool:
-        """Do what a caller does next; whether there was anything."""
+    async def _next(self) -> bool:
         turns, status, interrupted = self._look(
             lambda tree: (len(tree.turns), tree.status, bool(tree.idle))
         )

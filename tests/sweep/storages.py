@@ -27,6 +27,9 @@ STORAGES = (DISK, REDIS, FILES, SERVER)
 PATIENCE = 20.0
 """Seconds that a storage waits for a server that comes back, on a machine that is busy."""
 
+LEASE_LIFE = 0.2
+"""Seconds for which a killed process still holds a session on a Redis server."""
+
 
 def make(kind: str, where: str, agency: str, killer: Killer, victim: Victim) -> StateStorage:
     """A storage of the sweep.
@@ -97,7 +100,7 @@ class KilledRedis(RedisStateStorage):
     """
 
     def __init__(self, where: str, agency: str, killer: Killer, victim: Victim) -> None:
-        super().__init__(where, agency=agency, timeout=PATIENCE)
+        super().__init__(where, agency=agency, timeout=PATIENCE, lease_life=LEASE_LIFE)
         self._killer, self._server_dies = killer, victim != "process"
 
     async def commit(self, commit: Commit) -> None:

@@ -3,6 +3,10 @@
 What is not compared, and why:
 
 * times, which are when things happened: the fields of `TIMES`, and SQLite's column ``store_time``;
+* the writer's own marks: the lease in a session's hash on a Redis server (`MARKS`), and a state's
+  ``seq``, which is the number of the row with which it was saved;
+* the numbers of rows in states and trees (`PLACES`) but for their order, where a call was cut: the
+  question and the answer after it are rows, too;
 * diskcache's ``access_time``, which is the time again, and its counters ``count`` and ``size``,
   which must be those of the rows that are there (`_disk` checks it);
 * files that a killed process left beside a state (``*.new``): they were never the state;
@@ -37,7 +41,9 @@ from liman_nb.state.states import ExecutorState
 Entries = dict[str, Any]
 """What is stored, by name."""
 
-TIMES = ("at", "created_at", "used_at", "started_at", "ended_at")
+TIMES = ("at", "created_at", "used_at", "started_at", "ended_at", "since")
+MARKS = ("fence", "holder", "until")
+PLACES = ("started_row", "ran_row", "left_row")
 _TIME = re.compile(rf'"({"|".join(TIMES)})":\s*"[^"]*"')
 
 
@@ -121,7 +127,8 @@ def _value(client: redis.Redis, key: str) -> Any:
         case "list":
             return _journal(client.lrange(key, 0, -1))
         case "hash":
-            return {k: "" if k in TIMES else v for k, v in client.hgetall(key).items()}
+            values = client.hgetall(key).items()
+            return {k: "" if k in TIMES else v for k, v in values if k not in MARKS}
         case _:
             return client.get(key)
 
@@ -132,13 +139,13 @@ def _value(client: redis.Redis, key: str) -> Any:
 def file_entries(directory: Path, tree: Tree) -> Entries:
     """Every saved state; those that are still to be saved as they are loaded."""
     unsaved = _unsaved(tree)
-    dropped = sum(len(_added(e.answers)) for e in tree.executors.values())
+    ranks = _ranks(_plain(executor) for executor in tree.executors.values())
     found: Entries = {}
     for file in sorted(directory.glob("*.json")):
         saved = unsaved.get(file.stem) or json.loads(file.read_text())
         if saved.get("last_run"):
-            saved["last_run"] = _without_crash_answers(saved["last_run"]["executors"][-1], 0)
-        found[file.name] = timeless(json.dumps(_without_crash_answers(saved, dropped)))
+            saved["last_run"] = _comparable(saved["last_run"]["executors"][-1], ranks)
+        found[file.name] = timeless(json.dumps(_comparable(saved, ranks)))
     return found
 
 
@@ -156,16 +163,27 @@ def _unsaved(tree: Tree) -> dict[str, dict[str, Any]]:
     return {name: saved.model_dump(mode="json") for name, saved in found.items()}
 
 
-def _without_crash_answers(state: dict[str, Any], dropped: int) -> dict[str, Any]:
-    """An executor's state as `without_crash_answers` would have it."""
+def _comparable(state: dict[str, Any], ranks: dict[int, int]) -> dict[str, Any]:
+    """An executor's state as `without_crash_answers` would have it, rows by their rank."""
     if "answers" not in state:
         return state
     added = _added(state["answers"])
     state["asked"] -= added.count("ask")
     state["answers"] = [answer for answer in state["answers"] if answer["kind"] != "crash"]
-    if state["session"]:
-        state["session"]["seq"] -= dropped
-    return state
+    state.pop("seq", None)
+    return state | {place: ranks[row] for place, row in _rows(state)}
+
+
+def _ranks(executors: Iterable[dict[str, Any]]) -> dict[int, int]:
+    """The rank of each number of a row among those that the executors of a session name."""
+    named = {row for executor in executors for _, row in _rows(executor)}
+    return {row: rank for rank, row in enumerate(sorted(named))}
+
+
+def _rows(executor: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """The rows that an executor names, as numbers up to and with that row; 0 for none."""
+    for place in PLACES:
+        yield place, executor[place] + (place == "started_row")
 
 
 def _added(answers: Iterable[Any]) -> list[str]:
@@ -197,10 +215,9 @@ def plain(tree: Tree) -> dict[str, Any]:
     """A tree as JSON values, without times, and without what is only about its saving."""
     found: dict[str, Any] = json.loads(timeless(json.dumps(_plain(tree))))
     found.pop("unsaved")
-    for executor in found["executors"].values():
-        executor["session"] = None
-        _without_crash_answers(executor, 0)
-        del executor["session"]
+    ranks = _ranks(found["executors"].values())
+    for identity, executor in found["executors"].items():
+        found["executors"][identity] = _comparable(executor, ranks)
     found["seq"] -= sum(len(_added(e.answers)) for e in tree.executors.values())
     found["order"] = list(tree.executors)
     return found
