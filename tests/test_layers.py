@@ -35,6 +35,9 @@ HEAVY = {
     "networkx": {"specs", "views"},
     "lark": {"specs"},
     "xllamacpp": {"models"},
+    "httpx": {"tools"},
+    "httpx2": {"tools"},
+    "mcp": {"tools"},
     "IPython": set(),
     "ipywidgets": set(),
 }

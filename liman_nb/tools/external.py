@@ -175,7 +175,7 @@ def _problems(schema: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
     from referencing.exceptions import Unresolvable
 
     known = schema.get("properties", {})
-    if "additionalProperties" not in schema:  # a server ignores such names without a word
+    if known and not schema.keys() & _MORE_NAMES:  # a server ignores such names without a word
         surplus = [name for name in given if name not in known]
         yield from (f"{name}: there is no such argument" for name in surplus)
     strict = validator_for(schema, default=Draft202012Validator)
@@ -199,6 +199,13 @@ def _nothing(*_: Any) -> Iterator[Any]:
 
 
 _UNCHECKED = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _nothing)
+
+
+_MORE_NAMES = {
+    *("additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "$dynamicRef"),
+    *("allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"),
+}
+"""Keywords that say themselves which other names there may be."""
 
 
 def _capped(text: str, limit: int = 300) -> str:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from liman_nb.tools.answers import schema_problem
+from liman_nb.tools.names import argument_name, free_name
 from liman_nb.tools.openapi.bodies import MULTIPART, Body, chosen_media_type
 from liman_nb.tools.openapi.document import BadReference, Description
-from liman_nb.tools.openapi.names import argument_name, free_name
 from liman_nb.tools.openapi.schemas import ArgumentsSchema
 from liman_nb.tools.openapi.security import Alternatives, Scheme, is_token, read_security
 from liman_nb.tools.openapi.serialise import STYLES, Parameter

@@ -9,7 +9,7 @@ import httpx
 
 from liman_nb.errors import ToolError
 from liman_nb.specs.json_text import JsonProblem, read_json
-from liman_nb.tools.redaction import redact
+from liman_nb.tools.redaction import redact, redact_json
 
 MAX_ERROR = 2_000
 """Characters of an error's body that are passed on."""
@@ -51,7 +51,7 @@ def read_answer(response: httpx.Response, data: bytes, *, cut: bool, secrets: Se
         return f"{redact(text, secrets)}\n[cut: the answer has more than {len(data):,} bytes]"
     if kind.endswith("json") or not kind:
         try:
-            return without(read_json(text), secrets)
+            return redact_json(read_json(text), secrets)
         except JsonProblem as problem:
             return f"{redact(text, secrets)}\n[not read as JSON: {problem}]" if kind else text
     return redact(text, secrets)
@@ -78,17 +78,6 @@ def failure(
     if cut or len(text) > MAX_ERROR:
         text = f"{text[:MAX_ERROR]}\n[cut: the answer goes on]"
     return ToolError(redact(said, secrets) + (f"\n{text}" if text else ""))
-
-
-def without(value: Any, secrets: Sequence[str]) -> Any:
-    """A JSON value without the secrets in its texts."""
-    if isinstance(value, str):
-        return redact(value, secrets) if secrets else value
-    if isinstance(value, list):
-        return [without(item, secrets) for item in value]
-    if isinstance(value, dict):
-        return {str(without(k, secrets)): without(v, secrets) for k, v in value.items()}
-    return value
 
 
 def _text(response: httpx.Response, data: bytes, kind: str) -> str | None:

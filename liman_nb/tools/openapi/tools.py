@@ -12,9 +12,9 @@ from urllib.parse import urljoin
 
 from liman_nb.errors import UsageError
 from liman_nb.tools.external import ExternalTool
+from liman_nb.tools.names import free_name, tool_name
 from liman_nb.tools.openapi.api import Api, Limits
 from liman_nb.tools.openapi.document import Description, load_description
-from liman_nb.tools.openapi.names import free_name, tool_name
 from liman_nb.tools.openapi.operations import Raw, Unusable, raw_operations, read_operation
 from liman_nb.tools.openapi.origins import origin_of, origins_of
 from liman_nb.tools.openapi.selection import Selection
