@@ -157,7 +157,7 @@ def _object_schema(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"{name!r} cannot be the name of a tool: {TOOL_NAME_RULE}")
     try:
         schema: dict[str, Any] = jsonable(parameters, "parameters")
-        problem = schema_problem(schema)
+        problem = schema_problem(schema, patterns=False)
     except (ValueError, RecursionError) as error:
         problem = str(error)
     if problem:
@@ -183,7 +183,7 @@ def _problems(schema: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
     try:
         errors = list(lenient(schema, registry=Registry()).iter_errors(given))
     except Unresolvable as outside:
-        yield f"the tool's schema refers to something outside of it: {outside}"
+        yield f"the tool's schema refers to {outside.ref!r:.200}, which is not in it"
         return
     except RecursionError:
         yield "the tool's schema refers to itself without end"

@@ -153,7 +153,7 @@ class _Reading:
         body = self._body()
         maker = ArgumentsSchema(self.description, self.notes.append)
         schema = maker.of(self.schemas, self.required)
-        if problem := schema_problem(schema):
+        if problem := schema_problem(schema, patterns=False):
             raise Unusable(f"its arguments have no valid schema: {problem:.200}")
         return Operation(
             self.raw.method,
