@@ -62,7 +62,12 @@ def test_paths_are_written_as_the_specification_s_table_says(
     [
         ("form", False, "color=blue,black,brown", "color=R,100,G,200,B,150"),
         ("form", True, "color=blue&color=black&color=brown", "R=100&G=200&B=150"),
-        ("spaceDelimited", False, "color=blue%20black%20brown", "color=R%20100%20G%20200%20B%20150"),
+        (
+            "spaceDelimited",
+            False,
+            "color=blue%20black%20brown",
+            "color=R%20100%20G%20200%20B%20150",
+        ),
         ("pipeDelimited", False, "color=blue%7Cblack%7Cbrown", "color=R%7C100%7CG%7C200%7CB%7C150"),
         (
             "deepObject",

@@ -48,7 +48,8 @@ def read_answer(response: httpx.Response, data: bytes, *, cut: bool, secrets: Se
         more = "more than " if cut else ""
         return f"{status}: {more}{len(data):,} bytes of {kind or 'unknown'} data, not passed on"
     if cut:
-        return f"{redact(text, secrets)}\n[cut: the answer has more than {len(data):,} bytes]"
+        text = _redacted_end(text, secrets)
+        return f"{text}\n[cut: the answer has more than {len(data):,} bytes]"
     if kind.endswith("json") or not kind:
         try:
             return redact_json(read_json(text), secrets)
@@ -74,10 +75,16 @@ def failure(
         said += f" (retry after {response.headers['retry-after'][:40]})"
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     text = (_text(response, data, kind) or "") if data else ""
-    text = redact(text, secrets)  # before it is cut: half a secret is no longer found
+    text = _redacted_end(text, secrets) if cut else redact(text, secrets)
     if cut or len(text) > MAX_ERROR:
         text = f"{text[:MAX_ERROR]}\n[cut: the answer goes on]"
     return ToolError(redact(said, secrets) + (f"\n{text}" if text else ""))
+
+
+def _redacted_end(text: str, secrets: Sequence[str]) -> str:
+    """A text that was cut, without secrets and without the end, where half a secret may stand."""
+    longest = max(map(len, secrets), default=0) * 3  # each character may be written as %XX
+    return redact(text, secrets)[:-longest] if longest else text
 
 
 def _text(response: httpx.Response, data: bytes, kind: str) -> str | None:

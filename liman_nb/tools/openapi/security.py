@@ -12,7 +12,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from pydantic import SecretStr
 
@@ -141,15 +141,16 @@ def _scheme(description: Description, name: str, providers: Mapping[str, str]) -
     if kind == "http" and way == "basic":
         return Scheme(name, provider, "basic")
     key, place = found.get("name"), found.get("in")
-    if kind == "apiKey" and is_token(key) and place in ("header", "query", "cookie"):
-        return Scheme(name, provider, "key", place, key)
+    usable = isinstance(key, str) and (place != "header" or is_token(key))
+    if kind == "apiKey" and usable and place in ("header", "query", "cookie"):
+        return Scheme(name, provider, "key", place, str(key))
     what = f"{kind} {way}".strip() if kind else "which is not declared"
     return f"the security scheme {name!r} ({what}) is not supported"
 
 
-def is_token(name: Any) -> TypeGuard[str]:
-    """Whether a text may be the name of a header or a cookie (RFC 9110, `token`)."""
-    return isinstance(name, str) and re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is not None
+def is_token(name: str) -> bool:
+    """Whether a text may be the name of a header (RFC 9110, `token`)."""
+    return re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is not None
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────
