@@ -33,6 +33,7 @@ CORE = {
     "diskcache": "diskcache",
     "filelock": "filelock",
     "openai": "openai",
+    "httpx": "httpx",
     "tenacity": "tenacity",
     "platformdirs": "platformdirs",
     "markupsafe": "markupsafe",
@@ -46,6 +47,8 @@ CORE = {
 BESIDE_CORE = {
     "xllamacpp": "the extra `local`",
     "redis": "the extra `redis`",
+    "mcp": "the extra `mcp`",
+    "httpx2": "the extra `mcp`",
     "IPython": "a notebook's kernel has it",
     "pydantic_core": "a part of pydantic, which has its error classes",
     "pytest": "only in `liman_nb.testing`, for users' own test suites",
@@ -112,8 +115,9 @@ def test_the_extras(written):
     assert names(extras["lab"]) == ["jupyterlab"]
     assert names(extras["local"]) == ["xllamacpp"]
     assert names(extras["redis"]) == ["redis"]
+    assert names(extras["mcp"]) == ["mcp", "httpx2"]
     assert {"pytest", "pytest-asyncio", "hypothesis", "nbval"} <= set(names(extras["test"]))
-    assert extras["dev"][0] == "liman_nb[lab,local,redis,test]"
+    assert extras["dev"][0] == "liman_nb[lab,local,mcp,redis,test]"
     assert {"ruff", "mypy"} <= set(names(extras["dev"]))
 
 

@@ -30,6 +30,12 @@ def remember(note: str) -> list[str]:
 
 
 @server.tool()
+def process() -> int:
+    """The number of this process."""
+    return os.getpid()
+
+
+@server.tool()
 def fail(why: str) -> str:
     """Fail."""
     raise ToolError(why)

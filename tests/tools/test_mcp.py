@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from api_server import Answer, ApiServer
 
 from liman_nb import Agent, ExternalTool, InMemoryStateStorage, ScriptedLLM, call, tools_from_mcp
 from liman_nb.errors import SetupError, ToolError, UsageError
@@ -287,6 +288,37 @@ async def test_headers_reach_the_server_and_nothing_else(http: HttpServer) -> No
     assert CANARY not in repr(server) + repr(tools)
 
 
+def test_requests_go_to_the_address_that_was_named(api: ApiServer) -> None:
+    """With the caller's headers; another origin is not sent to."""
+    with ApiServer() as other:
+        api.will(Answer({}, 307, {"Location": other.origin + "/mcp"}))
+        server = tools_from_mcp(url=api.origin + "/mcp", headers={"X-Key": CANARY}, timeout=5)
+        with pytest.raises(SetupError, match="not followed"):
+            server.open()
+        assert {asked.headers["x-key"] for asked in api.asked} == {CANARY}
+        assert other.asked == []
+
+
+async def test_the_timeout_of_its_toolnode_counts(tmp_path: Path) -> None:
+    """As for any tool."""
+    specs = """
+{kind: LLMNode, name: chat, tools: [slow]}
+---
+{kind: ToolNode, name: slow, timeout: 0.5s}
+"""
+    async with tools_from_mcp(command=COMMAND, only=["slow"]) as tools:
+        agent = Agent(
+            specs,
+            tools=tools,
+            llm=ScriptedLLM([call("slow", mark=str(tmp_path / "mark")), "done"]),
+            state_storage=InMemoryStateStorage(),
+        )
+        await agent.step("go")
+        await appeared(tmp_path / "mark")
+    said = agent.requests("chat")[1]["messages"][-1]["content"]
+    assert said == "Error: slow took longer than 0.5 s"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -334,9 +366,9 @@ def test_a_script_that_forgets_to_close_ends_and_leaves_no_process() -> None:
     code = f"""
 import asyncio, sys
 from liman_nb import tools_from_mcp
-server = tools_from_mcp(command=[sys.executable, {PROGRAM!r}], only=["add", "environment"])
+server = tools_from_mcp(command=[sys.executable, {PROGRAM!r}], only=["process"])
 tools = server.open()
-print(asyncio.run(tools[0]({{"a": 1}})))
+print(asyncio.run(tools[0]())["result"])
 """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -345,8 +377,9 @@ print(asyncio.run(tools[0]({{"a": 1}})))
         timeout=60,
         check=True,
     )
-    assert done.stdout.strip() == "{'result': 2}"
     assert done.stderr == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
 
 
 def test_without_the_package_the_sentence_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
