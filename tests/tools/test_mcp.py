@@ -344,21 +344,31 @@ def test_an_open_server_is_not_opened_twice_and_closing_twice_is_nothing() -> No
     known = by_name(server.open())
     with pytest.raises(UsageError, match="is open already"):
         server.open()
-    assert asyncio.run(known["add"]({"a": 1})) == {"result": 2}
+    process = asyncio.run(known["process"]())["result"]
+    os.kill(process, 0)
     server.close()
     server.close()
-    assert not [line for line in children() if PROGRAM in line]
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
 
 
-def children() -> list[str]:
-    """The command lines of this process's children."""
-    found = subprocess.run(
-        ["ps", "-o", "args=", "--ppid", str(os.getpid())],  # noqa: S607
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return found.stdout.splitlines()
+async def connected(wanted: bool) -> None:
+    """Wait until there is a connection's thread, or none."""
+    async with asyncio.timeout(30):
+        while wanted != any(t.name == "liman_nb: MCP" for t in threading.enumerate()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_cell_that_is_interrupted_while_a_server_opens_leaves_none() -> None:
+    """It is closed as soon as it is open."""
+    server = tools_from_mcp(command=COMMAND)
+    opening = asyncio.create_task(server.__aenter__())
+    await connected(True)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await connected(False)
+    assert repr(server).endswith("closed>")
 
 
 def test_a_script_that_forgets_to_close_ends_and_leaves_no_process() -> None:

@@ -265,6 +265,17 @@ def test_a_schema_beyond_all_bounds_is_cut_where_it_is_deepest_and_says_so() -> 
     assert not takes(tool, {"p1": {"own": 1}})
 
 
+def test_a_schema_that_is_big_without_references_is_cut_or_left_out() -> None:
+    """Thousands of names, or of values to choose from."""
+    many = {f"p{n}": {"type": "integer"} for n in range(3_000)}
+    with pytest.warns(UserWarning, match="too big to be described in full"):
+        tool = body_of({"type": "object", "properties": many})
+    assert not takes(tool, {"p1": "x"})
+    assert takes(tool, {"p2999": "x"})
+    with pytest.raises(UsageError, match=r"its arguments take .* characters to describe"):
+        body_of({"enum": [f"value number {n}" for n in range(20_000)]})
+
+
 # ── shapes of large public descriptions ──────────────────────────────────────────────────────────
 
 PAYMENTS = """

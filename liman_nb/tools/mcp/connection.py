@@ -138,7 +138,10 @@ class _Life:
 def _client(transport: AbstractAsyncContextManager[Any]) -> Client:
     from mcp import Client, Implementation
 
-    return Client(transport, cache=None, client_info=Implementation(name="liman_nb", version="0"))
+    from liman_nb import __version__
+
+    us = Implementation(name="liman_nb", version=__version__)
+    return Client(transport, cache=None, client_info=us)
 
 
 async def _listed(client: Client) -> list[Tool]:

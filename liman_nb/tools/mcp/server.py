@@ -107,6 +107,8 @@ class McpServer:
             return await asyncio.to_thread(self._open_unless_abandoned)
         except asyncio.CancelledError:
             self._abandoned = True
+            if self._connection is not None:  # it was opened in this very moment
+                threading.Thread(target=self.close, name="liman_nb: closing", daemon=True).start()
             raise
 
     async def __aexit__(self, *_: object) -> None:

@@ -24,8 +24,8 @@ from liman_nb.tools.openapi.serialise import header_text, path_text, query_pairs
 
 _REDIRECTS = 5
 _NOT_IDEMPOTENT = ("POST", "PATCH")
-_PATH = "/:@!$&'()*+,;=~-._"
-"""What stands in a path as it is (RFC 3986, `pchar`)."""
+_PATH = "/:@!$&'()*+,;=~-._%"
+"""What stands in a path as it is (RFC 3986, `pchar`), and what is encoded already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _path(operation: Operation, call: ToolCall) -> str:
     if missing := [p for p in operation.parameters if p.place == "path" and p.name not in values]:
         raise ToolError(f"{missing[0].argument} must not be null: it is a part of the address")
     pieces = re.split(r"\{([^{}]+)\}", operation.path)
-    fixed = [quote(unquote(piece), safe=_PATH) for piece in pieces[::2]]
+    fixed = [quote(piece, safe=_PATH) for piece in pieces[::2]]
     filled = [values[name] for name in pieces[1::2]]
     path = "".join(text for pair in zip(fixed, [*filled, ""], strict=True) for text in pair)
     if any(unquote(segment) in (".", "..") for segment in path.split("/")):

@@ -9,6 +9,7 @@ an operation that could then not be called is left out.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ _FORBIDDEN = {
     *("trailer", "keep-alive", "expect"),
 }
 """Headers that say where a request goes, or how it is carried: not a model's to set."""
+
+MAX_SCHEMA = 200_000
+"""Characters of the schema of one operation's arguments."""
 
 _MAX_DESCRIPTION = 1_000
 
@@ -155,6 +159,8 @@ class _Reading:
         schema = maker.of(self.schemas, self.required)
         if problem := schema_problem(schema, patterns=False):
             raise Unusable(f"its arguments have no valid schema: {problem:.200}")
+        if (size := len(json.dumps(schema))) > MAX_SCHEMA:
+            raise Unusable(f"its arguments take {size:,} characters to describe")
         return Operation(
             self.raw.method,
             self.raw.path,

@@ -18,7 +18,7 @@ from typing import Any
 from liman_nb.tools.openapi.document import BadReference, Description
 
 MAX_VALUES = 2_000
-"""Values in one tool's schema. What is referred to beyond that is any JSON value to the model."""
+"""Values in one tool's schema, those that are referred to last. Beyond that any value is taken."""
 
 MAX_TEXT = 400
 """Characters of one description."""
@@ -56,7 +56,7 @@ class ArgumentsSchema:
         self._description, self._note = description, note
         self._names: dict[str, str] = {}
         self._waiting: deque[str] = deque()
-        self._values = 0
+        self._values = self._cut = 0
 
     def of(self, properties: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
         """The object schema.
@@ -75,7 +75,6 @@ class ArgumentsSchema:
     def _referred(self) -> dict[str, Any]:
         """The schemas that are referred to, the nearest first, until they are too many."""
         named: dict[str, Any] = {}
-        cut = list[str]()
         while self._waiting:
             reference = self._waiting.popleft()
             name = self._names[reference]
@@ -85,15 +84,11 @@ class ArgumentsSchema:
                 self._note(f"{error}; any value is taken there")
                 named[name] = {}
                 continue
-            if self._values > MAX_VALUES:
-                named[name] = {}
-                cut.append(name)
-                continue
             named[name] = self._schema(schema, 0)
-        if cut:
+        if self._cut:
             self._note(
                 f"its arguments are too big to be described in full; any value is taken for "
-                f"{len(cut):,} of its schemas, such as {cut[0]}"
+                f"{self._cut:,} of their schemas"
             )
         return named
 
@@ -101,6 +96,9 @@ class ArgumentsSchema:
 
     def _schema(self, schema: Any, depth: int) -> Any:
         self._values += 1
+        if self._values > MAX_VALUES:
+            self._cut += 1
+            return {}
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
