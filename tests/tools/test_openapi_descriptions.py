@@ -499,9 +499,11 @@ def test_plain_words_of_yaml_are_text(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(
         "openapi: 3.1.0\non: NO\ndate: 2020-01-02\ntime: 12:30\n1: 2\nn: 1.5\nt: true\ne:\n"
+        "signs: [+, ., e5, 1., 007, +1.5e3]\n"
     )
     root = load_description(file).root
     assert root["on"] == "NO"
+    assert root["signs"] == ["+", ".", "e5", "1.", "007", 1500.0]
     assert (root["date"], root["time"]) == ("2020-01-02", "12:30")
     assert (root["1"], root["n"], root["t"], root["e"]) == (2, 1.5, True, None)
 

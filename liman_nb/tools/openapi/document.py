@@ -171,16 +171,18 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 for _tag, _pattern, _starts in (
-    ("null", r"~|null|Null|NULL|", "~nN"),
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?(0|[1-9][0-9]{0,99})", "-+0123456789"),
-    ("float", r"[-+]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+]?[0-9]+)?", "-+.0123456789"),
-    ("merge", r"<<", "<"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    ("int", r"[-+]?(0|[1-9][0-9]{0,99})", [*"-+0123456789"]),
+    (
+        "float",
+        r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)",
+        [*"-+.0123456789"],
+    ),
+    ("merge", r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}",
-        re.compile(f"^(?:{_pattern})$"),
-        [*_starts, ""][: len(_starts) + (_tag == "null")],
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _starts
     )
 
 
