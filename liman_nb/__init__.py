@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from liman_nb.state.states import ExecutorState as ExecutorState
     from liman_nb.state.states import NodeActorState as NodeActorState
     from liman_nb.state.storage import StateStorage as StateStorage
+    from liman_nb.tools.external import ExternalTool as ExternalTool
+    from liman_nb.tools.external import ToolCall as ToolCall
+    from liman_nb.tools.mcp.tools import tools_from_mcp as tools_from_mcp
+    from liman_nb.tools.openapi.tools import tools_from_openapi as tools_from_openapi
     from liman_nb.tools.suspend import Suspend as Suspend
     from liman_nb.views.history import TurnInfo as TurnInfo
 
@@ -48,6 +52,7 @@ _HOMES = {
     "Executor": "engine.tree",
     "ExecutorInput": "result",
     "ExecutorState": "state.states",
+    "ExternalTool": "tools.external",
     "InMemoryStateStorage": "state.memory",
     "LLM": "models.llm",
     "LocalLLM": "models.local",
@@ -62,10 +67,13 @@ _HOMES = {
     "StateStorage": "state.storage",
     "StepResult": "result",
     "Suspend": "tools.suspend",
+    "ToolCall": "tools.external",
     "TurnInfo": "views.history",
     "Usage": "models.llm",
     "View": "specs.conditions",
     "call": "models.written",
+    "tools_from_mcp": "tools.mcp.tools",
+    "tools_from_openapi": "tools.openapi.tools",
 }
 """Public name → module that it stands in."""
 

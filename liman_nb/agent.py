@@ -61,7 +61,8 @@ class Agent:
         session_id: the session to go on with; a new one when absent.
         name: the agent's name, part of its sessions' identity; the folder's name when absent, the
             start node's for specs given as text.
-        tools: typed Python functions that LLM nodes may list under ``tools``.
+        tools: what LLM nodes may list under ``tools``: typed Python functions, and tools from
+            :func:`tools_from_openapi`, :func:`tools_from_mcp` or :class:`ExternalTool`.
         functions: Python functions that specs may name, as a list or by name.
         allow_imports: modules whose functions specs may name by dotted path.
         language: language of localized texts.

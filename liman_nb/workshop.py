@@ -33,7 +33,7 @@ from liman_nb.specs.graph import Graph, Node
 from liman_nb.specs.references import a_kind
 from liman_nb.state.storage import StateStorage
 from liman_nb.tools.calling import function_name
-from liman_nb.tools.functions import describe_function
+from liman_nb.tools.external import ExternalTool, describe_tool
 from liman_nb.tools.resolve import Resolver
 
 
@@ -196,8 +196,8 @@ def _usable(llm: LLM) -> LLM:
 
 
 def _supplied(tool: Function) -> SuppliedTool:
-    schema = describe_function(tool).schema
-    return SuppliedTool(schema.name, schema.description, schema.parameters)
+    schema, one_of_many = describe_tool(tool).schema, isinstance(tool, ExternalTool)
+    return SuppliedTool(schema.name, schema.description, schema.parameters, one_of_many)
 
 
 def _all_functions(parts: Parts) -> Mapping[str, Function] | tuple[Function, ...]:

@@ -33,6 +33,7 @@ CORE = {
     "diskcache": "diskcache",
     "filelock": "filelock",
     "openai": "openai",
+    "httpx": "httpx",
     "tenacity": "tenacity",
     "platformdirs": "platformdirs",
     "markupsafe": "markupsafe",
@@ -48,6 +49,8 @@ BESIDE_CORE = {
     "xllamacpp": "the extra `local`",
     "redis": "the extra `redis`",
     "pandas": "for who has it: `to_pandas()` says so where it is not",
+    "mcp": "the extra `mcp`",
+    "httpx2": "the extra `mcp`",
     "IPython": "a notebook's kernel has it",
     "pydantic_core": "a part of pydantic, which has its error classes",
     "pytest": "only in `liman_nb.testing`, for users' own test suites",
@@ -114,8 +117,9 @@ def test_the_extras(written):
     assert names(extras["lab"]) == ["jupyterlab"]
     assert names(extras["local"]) == ["xllamacpp"]
     assert names(extras["redis"]) == ["redis"]
+    assert names(extras["mcp"]) == ["mcp", "httpx2"]
     assert {"pytest", "pytest-asyncio", "hypothesis", "nbval"} <= set(names(extras["test"]))
-    assert extras["dev"][0] == "liman_nb[lab,local,redis,test]"
+    assert extras["dev"][0] == "liman_nb[lab,local,mcp,redis,test]"
     assert {"ruff", "mypy"} <= set(names(extras["dev"]))
 
 

@@ -21,7 +21,8 @@ from liman_nb.specs.graph import Graph, Node
 from liman_nb.specs.templates import fill
 from liman_nb.tools.arguments import describe_arguments
 from liman_nb.tools.calling import OFFERED_NAMES, asked_names, filled_in, function_name
-from liman_nb.tools.functions import Tool, describe_function
+from liman_nb.tools.external import ExternalTool, describe_tool
+from liman_nb.tools.functions import Tool
 from liman_nb.tools.resolve import Resolver
 
 Function = Callable[..., Any]
@@ -174,7 +175,9 @@ def _add_stages(found: Callables, node: Node, resolver: Resolver, attached: Atta
 def _tool(node: Node, spec: ToolNodeSpec, function: Function) -> Tool:
     description = _description(spec) or None
     if spec.arguments is None:
-        return describe_function(function, name=node.name, description=description)
+        return describe_tool(function, name=node.name, description=description)
+    if isinstance(function, ExternalTool):
+        raise UsageError("its tool brings the schema of its arguments along; leave 'arguments' out")
     return describe_arguments(node.name, description or "", spec.arguments, function)
 
 
@@ -193,6 +196,8 @@ def _description(spec: ToolNodeSpec) -> str:
 
 
 def _node_function(function: Function) -> NodeFunction:
+    if isinstance(function, ExternalTool):
+        raise UsageError(f"{function.name} is a tool: make the node a ToolNode of that name")
     parameters = _signature(function)
     taken = OFFERED_NAMES | filled_in(function)
     own = [p for p in parameters.values() if p.name not in taken]

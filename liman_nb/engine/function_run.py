@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from liman_nb.engine.callables import Function, NodeFunction
 from liman_nb.engine.decide import RunResult
-from liman_nb.engine.entrusted import entrusted
+from liman_nb.engine.entrusted import entrusted, named_credentials
 from liman_nb.engine.questions import given_answer, question_first
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
@@ -20,6 +20,7 @@ from liman_nb.specs.documents import FunctionNodeSpec, ToolNodeSpec
 from liman_nb.specs.misfits import misfits
 from liman_nb.state.json_values import copied
 from liman_nb.tools.calling import asked_names, call_function
+from liman_nb.tools.external import ExternalTool
 from liman_nb.tools.results import as_json
 
 ONCE = RetryPolicy(attempts=1)
@@ -111,6 +112,10 @@ async def _call(
     run: NodeRun, function: Function, arguments: Mapping[str, Any], seconds: float | None
 ) -> Any:
     run.begin_attempt()
+    if isinstance(function, ExternalTool):
+        credentials = named_credentials(run)
+        ready = partial(function, arguments, call_id=run.executor.id, credentials=credentials)
+        return await call_function(ready, {}, seconds=seconds)
     asked = asked_names(function)
     offered: dict[str, Any] = {
         "call_id": run.executor.id,

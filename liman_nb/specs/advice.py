@@ -67,7 +67,8 @@ def _unused_tools(graph: Graph, tools: Sequence[SuppliedTool]) -> Iterator[Probl
             yield _warning("no LLMNode lists this tool", node, hint)
     described = {node.name for node in graph.nodes.values()}
     for tool in tools:
-        if tool.name not in described and tool.name not in _functions(graph):
+        known = tool.name in described or tool.name in _functions(graph)
+        if not (known or tool.one_of_many):
             yield Problem(
                 f"no LLMNode lists the tool {tool.name!r}",
                 hint=f"add 'tools: [{tool.name}]' to one",

@@ -395,8 +395,11 @@ class SuppliedTool:
         name: its name, which specs list and the model sees.
         description: what it does, for the model.
         parameters: JSON schema of its arguments, an object schema.
+        one_of_many: whether it comes with others, such as an API's operations, of which nobody
+            lists all.
     """
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    one_of_many: bool = False

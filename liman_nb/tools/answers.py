@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def schema_problem(form: dict[str, Any]) -> str:
-    """What is wrong with a JSON schema itself; empty when nothing is."""
+def schema_problem(form: dict[str, Any], *, patterns: bool = True) -> str:
+    """What is wrong with a JSON schema itself; empty when nothing is.
+
+    Args:
+        form: the schema.
+        patterns: whether a ``pattern`` must be a regular expression of Python's.
+    """
+    from jsonschema import FormatChecker
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
 
     try:
-        validator_for(form).check_schema(form)
+        formats = {} if patterns else {"format_checker": FormatChecker(formats=())}
+        validator_for(form).check_schema(form, **formats)
     except SchemaError as error:
         return error.message
     return ""

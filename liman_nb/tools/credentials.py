@@ -6,7 +6,7 @@ Nothing here is ever stored. `redaction.py` takes these values out of the texts 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from liman_nb.errors import ToolError
@@ -165,6 +165,46 @@ class TurnCredentials:
     def _forget_failure(self, key: tuple[str, str], task: asyncio.Task[Any]) -> None:
         if (task.cancelled() or task.exception()) and self._calls.get(key) is task:
             del self._calls[key]
+
+
+class NamedCredentials:
+    """The credentials of one account by provider; each is fetched when it is first asked for.
+
+    Args:
+        names: its providers.
+        fetch: gives the value of one of them.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        fetch: Callable[[str], Awaitable[Any]] | None = None,
+    ) -> None:
+        self.names = frozenset(names)
+        self._fetch = fetch
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> NamedCredentials:
+        """Those that are at hand."""
+
+        async def fetch(name: str) -> Any:
+            return values[name]
+
+        return cls(values, fetch)
+
+    def __repr__(self) -> str:
+        """Which there are; never what they are."""
+        return f"<NamedCredentials: {', '.join(sorted(self.names)) or 'none'}, values hidden>"
+
+    async def get(self, name: str) -> Any:
+        """The value of a provider.
+
+        Raises:
+            ToolError: the account has no such provider, or it failed.
+        """
+        if name not in self.names or self._fetch is None:
+            raise ToolError(f"the service account has no credentials provider {name!r}")
+        return await self._fetch(name)
 
 
 async def _value(account: str, provider: str, call: asyncio.Task[Any]) -> Any:

@@ -50,6 +50,17 @@ def redact(text: str, secrets: Any) -> str:
     return "".join([*pieces, text[kept:]])
 
 
+def redact_json(value: Any, secrets: Any) -> Any:
+    """A JSON value without any of the secrets in its texts and keys; see :func:`redact`."""
+    if isinstance(value, str):
+        return redact(value, secrets)
+    if isinstance(value, list):
+        return [redact_json(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {redact(k, secrets): redact_json(v, secrets) for k, v in value.items()}
+    return value
+
+
 def _spans(text: str, secrets: Any) -> Iterator[tuple[int, int]]:
     """Where each secret occurs."""
     forms = {form for value in _scalars(secrets) for form in _forms(value)}

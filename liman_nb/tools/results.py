@@ -42,5 +42,11 @@ def tool_text(value: Any, limit: int = MAX_TEXT) -> str:
     return f"{text[:limit]}\n[cut: {len(text) - limit:,} more characters]"
 
 
+def bounded(value: Any, limit: int) -> Any:
+    """A JSON value as it is, or, when it is longer than `limit`, as :func:`tool_text` cuts it."""
+    text = value if isinstance(value, str) else _compact(value)
+    return value if len(text) <= limit else tool_text(value, limit)
+
+
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

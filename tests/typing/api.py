@@ -15,6 +15,7 @@ from liman_nb import (
     DiskCacheStateStorage,
     Event,
     ExecutorInput,
+    ExternalTool,
     InMemoryStateStorage,
     LocalLLM,
     OpenAILLM,
@@ -24,11 +25,14 @@ from liman_nb import (
     ScriptedLLM,
     StateStorage,
     StepResult,
+    ToolCall,
     TurnInfo,
     Usage,
     View,
     call,
     errors,
+    tools_from_mcp,
+    tools_from_openapi,
 )
 
 
@@ -162,6 +166,27 @@ async def look(agent: Agent) -> None:
     assert_type(len(agent.explain("chat")), int)
     assert_type(agent.explain(session_id="alice", node="chat").turn, int)
     assert_type(agent.check().errors, list[errors.Problem])
+
+
+async def look_up(made: ToolCall) -> Any:
+    """A tool of one's own, with a schema instead of a signature."""
+    return [made.arguments["id"], made.call_id, await made.credentials.get("token")]
+
+
+async def external() -> None:
+    """Tools that are not Python functions."""
+    own = ExternalTool("look_up", "Looks up.", {"properties": {"id": {"type": "string"}}}, look_up)
+    assert_type(await own({"id": "1"}, credentials={"token": "t"}), Any)
+    api = tools_from_openapi(
+        Path("api.yaml"), allow_origins=["https://api.example.com"], only="tag:pets", timeout=5
+    )
+    assert_type(api[0], ExternalTool)
+    assert_type(api.warnings, tuple[str, ...])
+    async with tools_from_mcp(command=["python", "server.py"], env={"A": "b"}) as tools:
+        Agent("specs/", tools=[own, get_weather, *api, *tools])
+    server = tools_from_mcp(url="http://localhost:8000/mcp", headers={"Authorization": "Bearer t"})
+    assert_type(server.open(), list[ExternalTool])
+    server.close()
 
 
 async def copy(agent: Agent) -> None:

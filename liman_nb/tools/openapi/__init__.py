@@ -1,0 +1,1 @@
+"""The operations that an OpenAPI description lists, as tools."""
