@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from liman_nb.engine.messages import Message, as_text, error_text
+from liman_nb.engine.starting import handed_on
 from liman_nb.engine.tree import Executor, Tree
 
 Role = Literal["user", "assistant", "system"]
@@ -75,7 +76,7 @@ def _entries(tree: Tree, executor: Executor) -> Iterator[tuple[tuple[int, int], 
         yield (executor.ran_row - 1, 1), said
     for position, record in enumerate(executor.transitions):
         if record.outcome == "fired":
-            handed = as_text(executor.output) if executor.error is None else _failure(executor)
+            handed = as_text(handed_on(executor))
             call = Entry("system", handed, executor.ended_at, executor.node, "mesh_call")
             yield (executor.ran_row - 1, 2 + position), call
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from liman_nb.engine.conversation import Entry, conversation
+from liman_nb.engine.starting import handed_on
 from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
 from liman_nb.state.json_values import copied
@@ -210,7 +211,7 @@ def _calls(executor: Executor) -> Iterator[MeshCall]:
                 executor.node,
                 record.target,
                 record.condition,
-                copied(executor.output) if executor.error is None else executor.error.message,
+                copied(handed_on(executor)),
                 executor.ended_at,
                 executor.turn,
                 record.edge,

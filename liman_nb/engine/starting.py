@@ -11,7 +11,7 @@ from liman_nb.engine.ids import call_position, child_id, join_via, turn_id
 from liman_nb.engine.tree import Changes, Executor, Join, Tree
 from liman_nb.errors import EngineError
 from liman_nb.specs.json_text import JsonProblem, read_json
-from liman_nb.state.rows import ChildRecord, ErrorRecord, JoinRecord, RunRow, TurnRow
+from liman_nb.state.rows import ChildRecord, JoinRecord, RunRow, TurnRow
 
 
 def add(tree: Tree, parent: Executor, executor: Executor, changes: Changes) -> None:
@@ -56,7 +56,7 @@ def child_of(parent: Executor, child: ChildRecord, row: RunRow) -> Executor:
         called=bool(row.calls),
         turn=parent.turn,
         depth=parent.depth + 1,
-        input=_call_input(row, child.via) if row.calls else _edge_input(row),
+        input=_call_input(row, child.via) if row.calls else handed_on(parent),
         started_at=row.at,
     )
 
@@ -71,13 +71,24 @@ def _call_input(row: RunRow, via: str) -> Any:
     return value if isinstance(value, dict) else text
 
 
-def _edge_input(row: RunRow) -> Any:
-    return row.output if row.error is None else _error_value(row.error)
+def handed_on(executor: Executor) -> Any:
+    """What an executor that has run gives the nodes that its edges lead to.
+
+    Its output; a failure, to what reacts to it; and of a person, the answer together with what the
+    person was asked about, so that asking somebody loses nothing.
+    """
+    if executor.error is not None:
+        return {"type": executor.error.type, "message": executor.error.message}
+    if executor.node_type != "HumanNode":
+        return executor.output
+    return {**_named("message", executor.input), **_named("answer", executor.output)}
 
 
-def _error_value(error: ErrorRecord) -> dict[str, str]:
-    """A failure as the input of the node that reacts to it."""
-    return {"type": error.type, "message": error.message}
+def _named(name: str, value: Any) -> dict[str, Any]:
+    """A mapping as it is, anything else under a name; nothing for nothing."""
+    if isinstance(value, dict):
+        return value
+    return {} if value is None else {name: value}
 
 
 def joining(tree: Tree, fork: Executor, join: Join, record: JoinRecord, at: str) -> Executor:
@@ -93,9 +104,6 @@ def joining(tree: Tree, fork: Executor, join: Join, record: JoinRecord, at: str)
         parent_run=record.run,
         turn=fork.turn,
         depth=fork.depth + 1,
-        input={
-            name: source.output if source.error is None else _error_value(source.error)
-            for name, source in sources.items()
-        },
+        input={name: handed_on(source) for name, source in sources.items()},
         started_at=at,
     )

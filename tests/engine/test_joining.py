@@ -433,7 +433,7 @@ async def test_a_join_waits_for_a_person_across_restarts(make):
     assert result.status == "suspended"
     assert result.outputs == ()
     result = await agent().resume("yes")
-    assert result.outputs == (("join", {"ask": "yes", "work": "go"}),)
+    assert result.outputs == (("join", {"ask": {"message": "go", "answer": "yes"}, "work": "go"}),)
 
 
 async def test_a_cancelled_turn_leaves_its_join_and_the_next_one_has_its_own():
@@ -443,7 +443,9 @@ async def test_a_cancelled_turn_leaves_its_join_and_the_next_one_has_its_own():
     await agent.abandon()
     await agent.step("two")
     result = await agent.resume("yes")
-    assert result.outputs == (("join", {"ask": "yes", "work": "two"}),)
+    assert result.outputs == (
+        ("join", {"ask": {"message": "two", "answer": "yes"}, "work": "two"}),
+    )
     turns = agent._read(None, lambda tree, _: [list(t.joins.values()) for t in tree.turns])
     assert [[join.outcome for join in joins] for joins in turns] == [["waits"], ["started"]]
 

@@ -147,6 +147,35 @@ async def test_a_question_that_names_what_is_not_there_fails_its_node():
     assert agent.pending() == ()
 
 
+@pytest.mark.parametrize(
+    ("given", "yields", "answer", "handed_on"),
+    [
+        ({"sum": 4, "why": "rain"}, "{agreed: boolean}", {"agreed": True}, {"agreed": True}),
+        ({"sum": 4}, "{sum: number}", {"sum": 3}, {"sum": 3}),
+        ({"sum": 4}, None, "fine", {"answer": "fine"}),
+        ("4 euros", "{agreed: boolean}", {"agreed": False}, {"agreed": False}),
+        ("4 euros", None, "fine", {"answer": "fine"}),
+    ],
+)
+async def test_what_a_person_was_asked_about_goes_on_with_the_answer(
+    given, yields, answer, handed_on
+):
+    """Nothing is lost by asking somebody; what they changed counts; the output is the answer."""
+    declared = f", yields: {yields}" if yields else ""
+    specs = f"""
+{{kind: HumanNode, name: person, question: "ok?"{declared}, edges: [end]}}
+---
+{{kind: FunctionNode, name: end, func: echo}}
+"""
+    agent = agent_of(specs, echo, start_node="person")
+    await agent.step(given)
+    result = await agent.resume(answer)
+    payload = given if isinstance(given, dict) else {"message": given}
+    assert result.output == {**payload, **handed_on}
+    person = next(e for e in tree_of(agent).executors.values() if e.node_type == "HumanNode")
+    assert person.output == answer
+
+
 # ── several questions ────────────────────────────────────────────────────────────────────────────
 
 PANEL = """
@@ -180,7 +209,8 @@ async def test_several_questions_are_answered_in_any_order_to_the_same_end(make)
         ends.append(seen(tree_of(agent)))
         ends[-1]["turns"][0]["joins"] = list(ends[-1]["turns"][0]["joins"].values())
         ends[-1]["turns"][0]["joins"][0]["arrived"] = {}
-        assert ("join", {n: f"{n}'s" for n in ("ann", "bob", "cyd")}) in result.outputs
+        answers = {n: {"message": "go", "answer": f"{n}'s"} for n in ("ann", "bob", "cyd")}
+        assert ("join", answers) in result.outputs
     assert all(end == ends[0] for end in ends)
 
 
