@@ -254,7 +254,9 @@ def resume(  # noqa: PLR0913 - each is one option
     tools: options.Tools = None,
     language: options.Language = None,
 ) -> None:
-    """Go on with a turn that was interrupted, or that waits for a person.
+    """Go on with a turn that has not ended.
+
+    It was interrupted, or waits for a person.
 
     With --answer the question gets that answer. Without it, each open question is asked here when
     this is a terminal; else the questions are printed.
