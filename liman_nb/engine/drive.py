@@ -19,6 +19,7 @@ from liman_nb.engine.perform import perform
 from liman_nb.engine.questions import asks_beforehand, crash_question, overdue
 from liman_nb.engine.run import CallTime, NodeRun, Runtime
 from liman_nb.engine.times import stamp
+from liman_nb.engine.tracing import run_span
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import BoundExceeded, EngineError, NodeError
 from liman_nb.state.json_values import copied
@@ -154,7 +155,12 @@ class Drive:
         begin_run(self._waiting)
         run = self._run(identity)
         over = exceeded(self._tree, run.executor, self._runtime.bounds, under_way)
-        return await perform(run) if over is None else RunResult(error=run.error_record(over))
+        came_to: list[RunResult] = []
+        with run_span(run.executor, came_to):
+            came_to.append(
+                await perform(run) if over is None else RunResult(error=run.error_record(over))
+            )
+        return came_to[0]
 
     def _has_ended(self, identity: str, task: asyncio.Task[RunResult]) -> None:
         error = None if task.cancelled() else task.exception()

@@ -28,6 +28,7 @@ from liman_nb.engine.run import CallTime, Runtime
 from liman_nb.engine.states import touched, whole
 from liman_nb.engine.stopping import Stop, still_running, to_the_end
 from liman_nb.engine.times import stamp, utc_now
+from liman_nb.engine.tracing import turn_span
 from liman_nb.engine.tree import ENDED, Changes, Tree, Turn
 from liman_nb.errors import (
     ContextMissing,
@@ -319,7 +320,8 @@ class Session:
             if first is not None:
                 await self._commit([first])
             self._tell(runtime, "turn_started", "running")
-            await drive.run()
+            with turn_span(self.tree):
+                await drive.run()
         except asyncio.CancelledError:
             was_ours = stop.take_back()
             why = "stopped by the caller" if was_ours else "cancelled"
