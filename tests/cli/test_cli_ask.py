@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chat_server import Calls, Refusal
-from conftest import run_in_process
+from commands_run import run_in_process
 
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import run_in_process
+from commands_run import run_in_process
 
 from liman_nb import __version__, demo
 from liman_nb.errors import SetupError

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from chat_server import Held
-from conftest import run_in_process, start
+from commands_run import run_in_process, start
 
 
 def test_the_answer_is_printed_while_the_model_still_speaks(server, examples):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Done, run_in_process
+from commands_run import COMMAND, Done, run_in_process
 from terminal_session import TerminalSession
 
 DESK = """
@@ -287,7 +287,7 @@ def test_there_is_nothing_to_resume(desk):
 def test_an_interrupted_turn_is_resumed(server, examples):
     """Without a question, too."""
     from chat_server import Held
-    from conftest import start
+    from commands_run import start
 
     reply = Held("One moment … ", "here it is.")
     server.answer = lambda body: reply

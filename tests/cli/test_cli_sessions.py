@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import run_in_process, start
+from commands_run import run_in_process, start
 
 from liman_nb import Agent, DiskCacheStateStorage
 from liman_nb.errors import TurnFailed
