@@ -8,6 +8,7 @@ from typing import Any
 
 from liman_nb.engine.conversation import recent_turns
 from liman_nb.engine.decide import RunResult
+from liman_nb.engine.ids import is_join
 from liman_nb.engine.messages import Message, as_text, handed_out, heard, recent
 from liman_nb.engine.pipeline import composed, worked_on
 from liman_nb.engine.retry import RetryPolicy, with_retry
@@ -130,6 +131,7 @@ def _prompt_values(run: NodeRun) -> Mapping[str, Any]:
     return {
         **(given if isinstance(given, Mapping) else {}),
         "input": given,
+        **({"upstream_yields": run.executor.input} if is_join(run.executor.via) else {}),
         "state": run.extras,
         "session": run.session,
         "context": run.call_time.context,

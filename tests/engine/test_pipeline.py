@@ -176,6 +176,23 @@ async def test_a_join_s_sources_are_the_upstream_yields():
     assert agent.messages("sum")[0]["content"] == '{"total": 3}'
 
 
+async def test_a_prompt_may_name_what_each_source_of_a_join_gave():
+    """As `upstream_yields`, also where the input was prepared."""
+    specs = """
+{kind: LLMNode, name: start, edges: [a, b]}
+---
+{kind: LLMNode, name: a, yields: {x: integer}, edges: [sum]}
+---
+{kind: LLMNode, name: b, yields: {x: integer}, edges: [sum]}
+---
+{kind: LLMNode, name: sum, wait_for: [a, b], prompts: "Add {upstream_yields.a.x} and {b.x}."}
+"""
+    script = {"start": ["go"], "a": [{"x": 1}], "b": [{"x": 2}], "sum": ["3"]}
+    agent = agent_of(specs, script, start_node="start")
+    await agent.step("hi")
+    assert agent.requests("sum")[0]["messages"][0]["content"] == "Add 1 and 2."
+
+
 # ── what goes wrong ──────────────────────────────────────────────────────────────────────────────
 
 
