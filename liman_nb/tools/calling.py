@@ -6,6 +6,7 @@ Which function, with which arguments, and what becomes of the result is decided 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from liman_nb.errors import ToolError
 from liman_nb.tools.suspend import Suspend
@@ -21,12 +23,26 @@ OFFERED_NAMES = frozenset({"context", "credentials", "call_id", "state", "answer
 """What a function gets when its signature asks for it. A model never supplies these."""
 
 
+_ASKED: WeakKeyDictionary[Callable[..., Any], frozenset[str]] = WeakKeyDictionary()
+"""What is known of functions while they live: reading a signature takes longer than most calls."""
+
+
 def asked_names(function: Callable[..., Any]) -> frozenset[str]:
     """The offered names that a function's signature asks for.
 
     One that :func:`functools.partial` has filled in already is not asked for, nor is one that only
     ``**kwargs`` would take.
     """
+    try:
+        return _ASKED[function]
+    except (KeyError, TypeError):  # new, or an object that cannot be a key
+        names = _asked_names(function)
+    with contextlib.suppress(TypeError):
+        _ASKED[function] = names
+    return names
+
+
+def _asked_names(function: Callable[..., Any]) -> frozenset[str]:
     try:
         parameters = inspect.signature(function).parameters
     except (ValueError, TypeError):  # a built-in without a signature
