@@ -9,7 +9,7 @@ from typing import Any
 from liman_nb.engine.conversation import recent_turns
 from liman_nb.engine.decide import RunResult
 from liman_nb.engine.ids import is_join
-from liman_nb.engine.messages import Message, as_text, handed_out, heard, recent
+from liman_nb.engine.messages import Message, as_text, fitted, handed_out, heard, recent, size
 from liman_nb.engine.pipeline import composed, worked_on
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
@@ -20,6 +20,9 @@ from liman_nb.specs.documents import LLMNodeSpec
 from liman_nb.specs.templates import fill
 from liman_nb.specs.yields import YieldsSchema
 from liman_nb.state.rows import CallRecord
+
+CHARACTERS_PER_TOKEN = 3
+"""Fewer than there are in most texts, so that a history that is taken to fit does."""
 
 
 async def run_llm(run: NodeRun, spec: LLMNodeSpec) -> RunResult:
@@ -65,7 +68,7 @@ def _request(run: NodeRun, spec: LLMNodeSpec) -> Request:
     yields = run.node.yields
     return Request(
         node=run.node.name,
-        messages=[*_system(run, spec), *_history(run, spec), *_heard(run)],
+        messages=_messages(run, spec),
         tools=[run.runtime.callables.tools[name].tool.schema for name in run.node.tools],
         response_format=None
         if yields is None
@@ -78,6 +81,17 @@ def _request(run: NodeRun, spec: LLMNodeSpec) -> Request:
         temperature=spec.temperature,
         max_tokens=spec.max_tokens,
     )
+
+
+def _messages(run: NodeRun, spec: LLMNodeSpec) -> list[Message]:
+    """All that the model is told; of the history what fits into its window, if that is known."""
+    system, history, now = _system(run, spec), _history(run, spec), _heard(run)
+    window = getattr(run.runtime.models[run.node.name], "context_tokens", None)
+    if window is not None:
+        tokens = window - (spec.max_tokens or window // 4)
+        room = tokens * CHARACTERS_PER_TOKEN - size(system) - size(now)
+        history = fitted(history, room, in_exchange=bool(run.executor.calls))
+    return [*system, *history, *now]
 
 
 def _heard(run: NodeRun) -> list[Message]:

@@ -90,3 +90,25 @@ def recent(messages: list[Message], limit: int | None) -> list[Message]:
     while start > 0 and messages[start]["role"] != "user":
         start -= 1
     return messages[start:]
+
+
+def fitted(history: list[Message], room: int, *, in_exchange: bool) -> list[Message]:
+    """The latest part of a history that fits, begun at a user's message.
+
+    Args:
+        history: without the system prompt and what is said now.
+        room: characters (see `size`).
+        in_exchange: whether the last user's message and what follows it must stay, since what is
+            said now answers its tool calls.
+    """
+    starts = [i for i, message in enumerate(history) if message["role"] == "user"]
+    last = starts[-1] if in_exchange and starts else len(history)
+    for start in [0, *starts]:
+        if start >= last or size(history[start:]) <= room:
+            return history[min(start, last) :]
+    return history[last:]
+
+
+def size(messages: Sequence[Mapping[str, Any]]) -> int:
+    """About how many characters messages take in a model's window."""
+    return sum(len(json.dumps(message, ensure_ascii=False)) for message in messages)

@@ -110,7 +110,11 @@ class Reply:
 
 @runtime_checkable
 class LLM(Protocol):
-    """A language model. Implement this one method to plug in another one."""
+    """A language model. Implement this one method to plug in another one.
+
+    One that also has an attribute ``context_tokens``, the tokens of prompt and reply together, is
+    given no more of a node's history than fits; the oldest exchanges are left out.
+    """
 
     async def complete(self, request: Request, on_token: OnToken | None = None) -> Reply:
         """Answer a request.

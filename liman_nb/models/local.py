@@ -77,6 +77,7 @@ class LocalLLM:
     ) -> None:
         path, name = _file(model_path)
         process = LocalSettings(str(path), name, context_tokens, threads or default_threads())
+        self.context_tokens = context_tokens
         self._server = shared_server(process)
         self._timeout = timeout
         self._settings = ChatSettings(
