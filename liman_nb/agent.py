@@ -73,7 +73,8 @@ class Agent:
         strict: whether a finding such as an unknown key is an error; ``False`` makes it a warning.
         settings: where sessions are kept, unless `state_storage` says it, and whose they are; those
             of the environment when absent.
-        clock: the current time, UTC, by which deadlines pass and rows are dated; for tests.
+        clock: the current time, UTC, by which deadlines pass, rows are dated and records
+            expire; for tests.
 
     Raises:
         SpecError: the specs do not make a graph; every problem is listed.

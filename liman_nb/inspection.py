@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from liman_nb.engine.explain import explained
 from liman_nb.engine.loading import load_tree
@@ -24,18 +23,13 @@ from liman_nb.workshop import Workshop
 MOST_PER_PAGE = 1_000
 
 
-def now() -> datetime:
-    """The current time, UTC."""
-    return datetime.now(UTC)
-
-
 def session_view(workshop: Workshop, tree: Tree, running: Collection[str]) -> SessionView:
     """The complete picture of a session.
 
     Raises:
         UsageError: the storage's ``record_ttl`` cannot be used.
     """
-    at = now()
+    at = workshop.now()
     records = records_of(tree, at, checked_record_ttl(workshop.storage.record_ttl))
     return SessionView(records, workshop.name, session_status(tree, running), recorded=at)
 

@@ -74,6 +74,7 @@ class Workshop:
         self._supplied = [_supplied(tool) for tool in parts.tools]
         self._resolver = Resolver(_all_functions(parts), parts.allow_imports)
         self.requests = RequestLog()
+        self.now = parts.clock
         self.graph = self._loaded()
         for name in parts.llms:
             self.node(name)
@@ -138,7 +139,7 @@ class Workshop:
             requests=self.requests,
             emit=self._emit,
             listened=self._listened,
-            now=self._parts.clock,
+            now=self.now,
         )
 
     def node(self, name: str) -> Node:

@@ -20,10 +20,11 @@ def functions_of(file: Path) -> list:
     return [f for f in vars(module).values() if getattr(f, "__module__", "") == file.stem]
 
 
-def example(name: str, **options) -> Agent:
+def example(name: str, storage=None, **options) -> Agent:
     """An agent on one of the example folders, with the functions that stand beside it."""
     functions = [f for file in (SPECS / name).glob("*.py") for f in functions_of(file)]
-    return Agent(SPECS / name, functions=functions, state_storage=InMemoryStateStorage(), **options)
+    storage = storage or InMemoryStateStorage()
+    return Agent(SPECS / name, functions=functions, state_storage=storage, **options)
 
 
 def outcomes(agent: Agent) -> dict[str, str]:
@@ -31,7 +32,7 @@ def outcomes(agent: Agent) -> dict[str, str]:
     return {t.target: t.outcome for t in agent.transitions()}
 
 
-@pytest.mark.parametrize("name", ["hello", "weather", "triage", "solver_checker"])
+@pytest.mark.parametrize("name", ["hello", "weather", "triage", "solver_checker", "claims"])
 def test_an_example_has_neither_errors_nor_warnings(name):
     """What we show is clean."""
     assert example(name).check() == []

@@ -1,13 +1,16 @@
 """Where sessions are kept, by the environment: each variable, and what it does."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from liman_nb import Agent, DiskCacheStateStorage, InMemoryStateStorage, RedisStateStorage
 from liman_nb.errors import SetupError
 from liman_nb.settings import VARIABLES, Settings, read_settings
+from liman_nb.variables import Variables
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +84,24 @@ def test_a_value_that_means_nothing_is_one_clear_error(monkeypatch, name, text, 
     monkeypatch.setenv(name, text)
     with pytest.raises(SetupError, match=complaint):
         read_settings()
+
+
+def test_the_readme_s_table_has_every_variable_with_its_default():
+    """As they are declared; a row has one default for all its names, or one for each."""
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("| variable | is | default |\n")[2].partition("\n\n")[0]
+    told = {}
+    for names, _, default in (row.strip("| ").split(" | ") for row in table.splitlines()[1:]):
+        variables, values = re.findall(r"`(\w+)`", names), re.findall(r"`(.+?)`|(none)", default)
+        for position, name in enumerate(variables):
+            told[name] = "".join(values[position % len(values)])
+    declared = {}
+    for field in Variables.model_fields.values():
+        alias = field.validation_alias
+        for name in [alias] if isinstance(alias, str) else alias.choices:
+            declared[name] = str(field.default or (0 if field.default == 0 else "none"))
+    assert told == declared
+    assert set(told) == set(VARIABLES)
 
 
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from liman_nb.engine.ids import is_join
 from liman_nb.engine.messages import Message, as_text, error_text
 from liman_nb.engine.starting import handed_on
 from liman_nb.engine.tree import Executor, Tree
@@ -19,6 +20,9 @@ EntryType = Literal["user_message", "agent_response", "mesh_call", "tool_result"
 
 RECENT_TURNS = 20
 """Turns of the session's conversation that an agent with ``memory: session`` is shown."""
+
+_GIVEN, _SAID, _CALLED = range(3)
+"""The order within a row: the input of a turn, what a node said, the first call of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +72,17 @@ def _entries(tree: Tree, executor: Executor) -> Iterator[tuple[tuple[int, int], 
             executor.node,
             "user_message",
         )
-        yield (executor.started_row, 0), asked
+        yield (executor.started_row, _GIVEN), asked
     if not executor.runs or executor.calls or executor.status == "idle":
         return
     said = _said(executor)
     if said is not None:
-        yield (executor.ran_row - 1, 1), said
+        yield (executor.ran_row - 1, _SAID), said
     for position, record in enumerate(executor.transitions):
         if record.outcome == "fired":
             handed = as_text(handed_on(executor))
             call = Entry("system", handed, executor.ended_at, executor.node, "mesh_call")
-            yield (executor.ran_row - 1, 2 + position), call
+            yield (executor.ran_row - 1, _CALLED + position), call
 
 
 def _said(executor: Executor) -> Entry | None:
@@ -109,18 +113,20 @@ def recent_turns(tree: Tree, executor: Executor) -> list[Message]:
 
     It is the conversation as of the executor's own beginning, whatever has happened beside it
     since: the turns before this one, and what led from this turn's input to the executor. What its
-    parent said is its input, and does not stand twice.
+    parent said, an agent or a person, is its input, and does not stand twice; a join's input is
+    what its sources said.
     """
     first = max(1, executor.turn - RECENT_TURNS)
     line = {e.id for e in _ancestors(tree, executor)}
+    speaker = None if is_join(executor.via) else executor.parent
     seen = [
         (place, entry)
         for other in tree.executors.values()
         if other.id != tree.root and first <= other.turn
         if other.turn < executor.turn or other.id in line
         for place, entry in _entries(tree, other)
-        if entry.type == "user_message"
-        or (entry.type == "agent_response" and other.id != executor.parent)
+        if entry.type in ("user_message", "agent_response")
+        if other.id != speaker or place[1] == _GIVEN
     ]
     return [_message(entry, executor.node) for _, entry in sorted(seen, key=lambda one: one[0])]
 

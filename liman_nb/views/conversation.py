@@ -115,7 +115,7 @@ def entries_of(tree: Tree, turn: Turn, asked: Sequence[Executor] = ()) -> Iterat
         asked: the turn's executors that asked a person.
     """
     first = tree.executors[turn.executor]
-    yield Entry(turn.number, "you", "user", first.started_at, value_text(first.input))
+    yield Entry(turn.number, "you", "user", first.started_at, said_text(first.input))
     said = [entry for executor in asked for entry in _answered(executor)]
     for executor in _outside_calls(tree, first):
         if not _led_on(executor) and not _is_an_answer(executor):
@@ -144,17 +144,17 @@ def _answered(executor: Executor) -> Iterator[Entry]:
         asked = value_text(answer.question)
         yield Entry(executor.turn, executor.node, "question", answer.at, asked)
         if not answer.late:
-            yield Entry(executor.turn, "you", "user", answer.at, _answer_text(answer.value))
+            yield Entry(executor.turn, "you", "user", answer.at, said_text(answer.value))
         elif answer.missing:
             text = "The deadline passed, and there was no fallback."
             yield Entry(executor.turn, "no answer", "error", answer.at, text)
         else:
-            text = f"The deadline passed. The fallback was used: {_answer_text(answer.value)}"
+            text = f"The deadline passed. The fallback was used: {said_text(answer.value)}"
             yield Entry(executor.turn, "no answer", "fallback", answer.at, text)
 
 
-def _answer_text(value: Any) -> str:
-    """An answer: on one line where it fits."""
+def said_text(value: Any) -> str:
+    """What somebody said, or was told: text as it is, anything else on one line where it fits."""
     if isinstance(value, str):
         return value_text(value)
     line = json_text(value, _LINE_CAP)
@@ -168,7 +168,7 @@ def _end(tree: Tree, executor: Executor) -> Iterator[Entry]:
         yield Entry(executor.turn, executor.node, "error", executor.ended_at, value_text(text))
     elif executor.output is not None:
         calls = tuple(_call(call) for call in _calls(tree, executor))
-        text = value_text(executor.output)
+        text = said_text(executor.output)
         yield Entry(executor.turn, executor.node, "assistant", executor.ended_at, text, calls)
 
 

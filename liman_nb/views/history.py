@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from liman_nb.engine.tree import ENDED, Tree, Turn
 from liman_nb.views.bundles import View
-from liman_nb.views.conversation import entries_of
+from liman_nb.views.conversation import entries_of, said_text
 from liman_nb.views.elements import (
     SMALL,
     card,
@@ -27,7 +27,7 @@ from liman_nb.views.elements import (
     tag,
     text_block,
 )
-from liman_nb.views.escape import one_line, value_text, visible
+from liman_nb.views.escape import one_line, visible
 from liman_nb.views.moments import date_and_clock
 from liman_nb.views.palette import StatusWord
 from liman_nb.views.statuses import executor_status
@@ -144,7 +144,7 @@ def _info(tree: Tree, turn: Turn, tokens: int, ended_at: str, is_running: bool) 
     return TurnInfo(
         number=turn.number,
         node=top.node,
-        input=value_text(top.input, _TEXT_CAP),
+        input=visible(said_text(top.input), _TEXT_CAP),
         status="running" if is_running else top.status,
         outcome=_outcome(tree, turn),
         node_runs=turn.runs,

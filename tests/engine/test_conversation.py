@@ -123,6 +123,50 @@ async def test_memory_of_the_session_is_what_was_said_before_as_turns(storage):
     ]
 
 
+async def test_what_a_person_answered_stands_once_for_the_node_after_it():
+    """It is the input; a person that a turn began with was still told something before."""
+    specs = """
+{kind: HumanNode, name: boss, question: Publish?, yields: {ok: boolean}, edges: [writer]}
+---
+{kind: LLMNode, name: writer, memory: session}
+"""
+    agent = Agent(
+        specs, llm=["done"], state_storage=InMemoryStateStorage(), name="test", start_node="boss"
+    )
+    await agent.step("The draft.")
+    await agent.resume(True)
+    assert [(m["role"], m["content"]) for m in agent.requests("writer")[0]["messages"]] == [
+        ("user", "The draft."),
+        ("user", '{"message": "The draft.", "ok": true}'),
+    ]
+
+
+async def test_a_join_is_shown_what_the_node_said_at_which_its_branches_parted():
+    """Its input is what its sources gave, and not that."""
+    specs = """
+{kind: LLMNode, name: start, memory: session, edges: [a, b]}
+---
+{kind: LLMNode, name: a, edges: [sum]}
+---
+{kind: LLMNode, name: b, edges: [sum]}
+---
+{kind: LLMNode, name: sum, memory: session, wait_for: a and b}
+"""
+    agent = Agent(
+        specs,
+        llm=ScriptedLLM({"start": ["go"], "a": ["1"], "b": ["2"], "sum": ["3"]}),
+        state_storage=InMemoryStateStorage(),
+        name="test",
+        start_node="start",
+    )
+    await agent.step("hi")
+    assert [(m["role"], m["content"]) for m in agent.requests("sum")[0]["messages"]] == [
+        ("user", "hi"),
+        ("assistant", "[start] go"),
+        ("user", '{"a": "1", "b": "2"}'),
+    ]
+
+
 async def test_a_model_with_the_session_s_memory_sees_its_own_calls_of_this_turn():
     """An exchange is never split."""
     agent = await talked(InMemoryStateStorage())

@@ -18,7 +18,6 @@ from liman_nb import (
     RedisStateStorage,
     ScriptedLLM,
     StateStorage,
-    inspection,
 )
 from liman_nb.errors import StorageError, UsageError
 from liman_nb.state.storage import SessionInfo
@@ -65,7 +64,7 @@ class Files(StateStorage):
         return json.loads(path.read_text()) if path.exists() else None
 
 
-def agent(storage, script=None, name="test", session_id="s") -> Agent:
+def agent(storage, script=None, name="test", session_id="s", **more) -> Agent:
     """An agent on a storage."""
     script = script or {"solver": [{"answer": 4}, {"answer": 200}], "checker": ["fine", "big"]}
     return Agent(
@@ -75,6 +74,7 @@ def agent(storage, script=None, name="test", session_id="s") -> Agent:
         name=name,
         session_id=session_id,
         start_node="solver",
+        **more,
     )
 
 
@@ -128,14 +128,18 @@ async def test_any_session_of_the_agent_is_read_without_opening_it():
     assert two.session_id == "t"
 
 
-async def test_records_expire_as_the_storage_says(monkeypatch):
+async def test_records_expire_as_the_storage_says():
     """The conversation does not; nor does anything where no time is set."""
-    later = datetime.now(UTC) + timedelta(hours=2)
-    monkeypatch.setattr(inspection, "now", lambda: later)
-    kept = await talked(InMemoryStateStorage())
-    assert kept.session().expired == {}
-    gone = await talked(InMemoryStateStorage(record_ttl=3600))
-    view = gone.session()
+    begun = datetime(2026, 11, 30, tzinfo=UTC)
+    views = []
+    for storage in (InMemoryStateStorage(), InMemoryStateStorage(record_ttl=3600)):
+        times = [begun]
+        one = await talked(storage, clock=lambda now=times: now[-1])
+        assert one.session().expired == {}
+        times.append(begun + timedelta(hours=2))
+        views.append(one.session())
+    kept, view = views
+    assert kept.expired == {}
     assert (len(view.conversation), view.yields, view.expired["yields"]) == (9, (), 2)
     assert view.record_ttl == 3600
 

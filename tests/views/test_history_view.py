@@ -61,6 +61,18 @@ def test_the_html_says_the_same():
     assert text.index("Thanks") < text.index("My jar arrived broken")
 
 
+def test_structured_values_stand_on_one_line_where_they_fit():
+    """What goes in and what comes out; a long one has a line for each field."""
+    play = Play(refund_graph())
+    short, long = {"answer": 4, "steps": ["2 + 2 = 4"]}, {"answer": 4, "steps": ["x" * 100]}
+    for value in (short, long):
+        play.turn(value).run("intake", value)
+    first, second = HistoryView(play.tree)
+
+    assert first.input == first.outcome == '{"answer": 4, "steps": ["2 + 2 = 4"]}'
+    assert second.input.splitlines()[1] == second.outcome.splitlines()[1] == '  "answer": 4,'
+
+
 def test_an_open_turn_is_shown_as_it_is():
     """Running while a node runs; else as it is stored."""
     play = refund_play()
