@@ -264,6 +264,10 @@ class ModelRejected(ModelError):
     """HTTP 4xx other than 429: key, model name, or a request the server does not accept."""
 
 
+class ModelFormatRefused(ModelRejected):
+    """The server does not know the way in which it was asked for JSON."""
+
+
 class ModelReplyTruncated(ModelError):
     """The reply stopped at the token limit (finish reason ``length``)."""
 
