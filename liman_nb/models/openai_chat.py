@@ -28,6 +28,7 @@ from liman_nb.errors import (
     UsageError,
 )
 from liman_nb.models.callables import in_thread
+from liman_nb.models.forbidding import check_allowed
 from liman_nb.models.json_ways import HOW, KNOWN_WAYS, Structured, next_way
 from liman_nb.models.llm import OnToken, Reply, Request
 from liman_nb.models.openai_body import ChatSettings, chat_body
@@ -119,7 +120,9 @@ class OpenAILLM:
 
         Raises:
             SetupError: there is no API key, and the server is OpenAI's.
+            RealModelForbidden: real models are forbidden; see `liman_nb.testing`.
         """
+        check_allowed(self)
         if _key(self._api_key) is None and self.base_url == _OPENAI:
             raise SetupError(
                 "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
