@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from liman_nb.engine.tree import Executor as Executor
     from liman_nb.engine.tree import NodeActor as NodeActor
     from liman_nb.models.callables import CallableLLM as CallableLLM
+    from liman_nb.models.langchain import LangChainLLM as LangChainLLM
     from liman_nb.models.llm import LLM as LLM
     from liman_nb.models.llm import Reply as Reply
     from liman_nb.models.llm import Request as Request
     from liman_nb.models.llm import Usage as Usage
     from liman_nb.models.local import LocalLLM as LocalLLM
     from liman_nb.models.openai_chat import OpenAILLM as OpenAILLM
+    from liman_nb.models.recorded import RecordedLLM as RecordedLLM
     from liman_nb.models.scripted import ScriptedLLM as ScriptedLLM
     from liman_nb.models.written import call as call
     from liman_nb.result import ExecutorInput as ExecutorInput
@@ -55,11 +57,13 @@ _HOMES = {
     "ExternalTool": "tools.external",
     "InMemoryStateStorage": "state.memory",
     "LLM": "models.llm",
+    "LangChainLLM": "models.langchain",
     "LocalLLM": "models.local",
     "NodeActor": "engine.tree",
     "NodeActorState": "state.states",
     "OpenAILLM": "models.openai_chat",
     "Question": "engine.pending",
+    "RecordedLLM": "models.recorded",
     "RedisStateStorage": "state.redis.storage",
     "Reply": "models.llm",
     "Request": "models.llm",

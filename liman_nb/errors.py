@@ -7,6 +7,7 @@
     │   │   └── JoinSyntaxError        what a node waits for
     │   └── SpecChanged            an open turn was begun with another graph
     ├── SetupError             whoever set up this machine: a model, key, file or package is missing
+    │   └── RealModelForbidden     a test was about to call a real model
     ├── UsageError             the caller of a method: wrong argument, wrong moment
     │   ├── OpenTurn               the session's last turn is not finished
     │   ├── AnswerInvalid          an answer does not fit its question, which stays open
@@ -162,6 +163,10 @@ class SetupError(LimanError):
     """A model, key, file or package that this machine lacks; the message is the command to run."""
 
 
+class RealModelForbidden(SetupError):
+    """A real model was about to be called where that is forbidden, as in tests."""
+
+
 class UsageError(LimanError):
     """A call with a wrong argument or at a wrong moment."""
 
@@ -264,6 +269,10 @@ class ModelRejected(ModelError):
     """HTTP 4xx other than 429: key, model name, or a request the server does not accept."""
 
 
+class ModelFormatRefused(ModelRejected):
+    """The server does not know the way in which it was asked for JSON."""
+
+
 class ModelReplyTruncated(ModelError):
     """The reply stopped at the token limit (finish reason ``length``)."""
 
@@ -282,6 +291,10 @@ class ModelReplyInvalid(ModelError):
 
 class ScriptExhausted(ModelError):
     """A scripted model was asked once more than its script has replies."""
+
+
+class NotRecorded(ModelError):
+    """A recording has no reply for a request; the message says what differs from the nearest."""
 
 
 class ToolError(NodeError):

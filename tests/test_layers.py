@@ -39,6 +39,7 @@ HEAVY = {
     "pandas": {"views"},
     "httpx": {"tools"},
     "httpx2": {"tools"},
+    "langchain_core": set(),
     "mcp": {"tools"},
     "IPython": set(),
     "ipywidgets": set(),

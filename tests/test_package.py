@@ -117,9 +117,10 @@ def test_the_extras(written):
     assert names(extras["lab"]) == ["jupyterlab"]
     assert names(extras["local"]) == ["xllamacpp"]
     assert names(extras["redis"]) == ["redis"]
+    assert names(extras["langchain"]) == ["langchain-core"]
     assert names(extras["mcp"]) == ["mcp", "httpx2"]
     assert {"pytest", "pytest-asyncio", "hypothesis", "nbval"} <= set(names(extras["test"]))
-    assert extras["dev"][0] == "liman_nb[lab,local,mcp,redis,test]"
+    assert extras["dev"][0] == "liman_nb[lab,langchain,local,mcp,redis,test]"
     assert {"ruff", "mypy"} <= set(names(extras["dev"]))
 
 

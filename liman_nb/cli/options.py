@@ -87,7 +87,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="'local', a .gguf file, or the name of a model of the OpenAI API.",
+        help="'local', a .gguf file, 'recorded:FILE', or a model's name in the OpenAI API.",
     ),
 ]
 Context = Annotated[

@@ -14,7 +14,13 @@ from liman_nb.engine.pipeline import composed, worked_on
 from liman_nb.engine.retry import RetryPolicy, with_retry
 from liman_nb.engine.run import NodeRun
 from liman_nb.engine.stages import Stages
-from liman_nb.errors import ModelError, ModelReplyInvalid, NodeError, YieldsError
+from liman_nb.errors import (
+    ModelError,
+    ModelFormatRefused,
+    ModelReplyInvalid,
+    NodeError,
+    YieldsError,
+)
 from liman_nb.models.llm import Reply, Request, ToolCall, Usage
 from liman_nb.specs.documents import LLMNodeSpec
 from liman_nb.specs.templates import fill
@@ -165,6 +171,8 @@ async def _ask(run: NodeRun, spec: LLMNodeSpec, request: Request) -> Reply:
         return _checked(await llm.complete(sent, on_token=on_token), run.node.name)
 
     reply = await with_retry(call, RetryPolicy.of(spec.retry), run.tried)
+    for refusal in reply.refusals:
+        run.tried(ModelFormatRefused(refusal))
     run.usage += reply.usage
     return reply
 

@@ -15,6 +15,7 @@ from liman_nb.engine.conversation import Entry, conversation
 from liman_nb.engine.starting import handed_on
 from liman_nb.engine.times import stamp
 from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
+from liman_nb.models.llm import Usage
 from liman_nb.state.json_values import copied
 from liman_nb.state.rows import Outcome
 
@@ -136,6 +137,7 @@ class SessionRecords:
         session_id: its text id.
         root: id of its root executor.
         turns: how many it has.
+        usage: tokens of all its turns, as the servers counted them.
         conversation: who said what.
         yields: the structured outputs, oldest first.
         mesh_communications: the calls between nodes.
@@ -148,6 +150,7 @@ class SessionRecords:
     session_id: str
     root: str
     turns: int
+    usage: Usage = field(default_factory=Usage)
     conversation: tuple[Entry, ...] = ()
     yields: tuple[YieldsRecord, ...] = ()
     mesh_communications: tuple[MeshCall, ...] = ()
@@ -179,11 +182,16 @@ def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> Sessi
         session_id=tree.session_id,
         root=tree.root,
         turns=len(tree.turns),
+        usage=sum((_used(e) for e in tree.executors.values()), Usage()),
         conversation=tuple(conversation(tree)),
         expired={kind: count for kind, count in lost.items() if count},
         record_ttl=seconds,
         **kept,
     )
+
+
+def _used(executor: Executor) -> Usage:
+    return Usage(executor.input_tokens, executor.output_tokens)
 
 
 def _ran(tree: Tree) -> Iterator[Executor]:

@@ -8,23 +8,28 @@ from typing import Any
 
 from liman_nb.errors import SetupError, UsageError
 from liman_nb.models.callables import CallableLLM
+from liman_nb.models.langchain import LangChainLLM, is_chat_model
 from liman_nb.models.llm import LLM
 from liman_nb.models.local import LocalLLM, local_runtime_installed
 from liman_nb.models.model_file import model_path
 from liman_nb.models.openai_chat import OpenAILLM
+from liman_nb.models.recorded import RecordedLLM
 from liman_nb.models.scripted import ScriptedLLM
 
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
+
+_RECORDED = "recorded:"
 
 
 def as_llm(model: Any) -> LLM:
     """A language model from what users write for one.
 
     Args:
-        model: the name of an OpenAI model (``"gpt-4o-mini"``), ``"local"``, or the path of a
-            ``.gguf`` file; a list, or a dictionary of lists by
-            node, as the script of a :class:`~liman_nb.models.scripted.ScriptedLLM`; a sync or async
-            function of the request; or an object with ``complete``, which is returned as it is.
+        model: the name of an OpenAI model (``"gpt-4o-mini"``), ``"local"``, the path of a
+            ``.gguf`` file, or ``"recorded:"`` and the path of a recording; a list, or a
+            dictionary of lists by node, as the script of a
+            :class:`~liman_nb.models.scripted.ScriptedLLM`; a sync or async function of the request;
+            a chat model of LangChain; or an object with ``complete``, which is returned as it is.
 
     Raises:
         UsageError: it is none of these.
@@ -39,18 +44,22 @@ def as_llm(model: Any) -> LLM:
         return _named(model)
     if isinstance(model, list | tuple | Mapping):
         return ScriptedLLM(model)
+    if is_chat_model(model):
+        return LangChainLLM(model)
     if callable(model):
         return CallableLLM(model)
     raise UsageError(
         f"llm cannot be {type(model).__name__}; pass the name of an OpenAI model, an LLM object"
-        " such as OpenAILLM(…), LocalLLM() or ScriptedLLM([…]), a list of replies, or a function"
-        " of the request"
+        " such as OpenAILLM(…), LocalLLM() or ScriptedLLM([…]), a chat model of LangChain, a"
+        " list of replies, or a function of the request"
     )
 
 
 def _named(model: str) -> LLM:
     if model == "local":
         return LocalLLM()
+    if model.startswith(_RECORDED):
+        return RecordedLLM(model.removeprefix(_RECORDED))
     return LocalLLM(model) if model.endswith(".gguf") else OpenAILLM(model)
 
 

@@ -100,12 +100,15 @@ class Reply:
         tool_calls: in the model's order.
         usage: tokens, when the server said.
         model: the model that answered, as the server named it; empty when unknown.
+        refusals: what the server said to other ways of asking before it gave this reply; on record
+            as attempts of the node's run.
     """
 
     text: str | None = None
     tool_calls: Sequence[ToolCall] = ()
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    refusals: Sequence[str] = ()
 
 
 @runtime_checkable

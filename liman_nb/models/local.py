@@ -13,6 +13,7 @@ from typing import Any
 from liman_nb.errors import ModelUnavailable, SetupError
 from liman_nb.models.bounded_schema import bounded_schema
 from liman_nb.models.callables import in_thread
+from liman_nb.models.forbidding import check_allowed
 from liman_nb.models.llm import OnToken, Reply, Request, ToolCall
 from liman_nb.models.local_process import Endpoint, LocalSettings, shared_server
 from liman_nb.models.local_tools import (
@@ -109,6 +110,14 @@ class LocalLLM:
         prepared = replace(known, model=None, response_format=wanted)
         return chat_body(prepared, self._settings, stream=stream) | _penalties(request)
 
+    def check_setup(self) -> None:
+        """Whether it may be used, asked before a turn begins.
+
+        Raises:
+            RealModelForbidden: real models are forbidden; see `liman_nb.testing`.
+        """
+        check_allowed(self)
+
     async def complete(self, request: Request, on_token: OnToken | None = None) -> Reply:
         """Answer a request; see :class:`liman_nb.models.llm.LLM`.
 
@@ -117,6 +126,7 @@ class LocalLLM:
             ModelUnavailable: the process died meanwhile; the next call starts a new one.
             ModelError: see :meth:`liman_nb.models.openai_chat.OpenAILLM.complete`.
         """
+        self.check_setup()
         await self._connect()
         try:
             return await self._answer(request, on_token)

@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from liman_nb.models.json_ways import Structured
 from liman_nb.models.llm import Request, ToolSchema
-
-Structured = Literal["schema", "json", "prompt"]
-"""How a server is asked for JSON: a strict schema, its JSON mode, or words alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ def chat_body(request: Request, settings: ChatSettings, *, stream: bool = False)
     temperature, limit = request.temperature, request.max_tokens
     body: dict[str, Any] = {
         "model": request.model or settings.model,
-        "messages": _messages(request, settings.structured),
-        "tools": [_tool(tool) for tool in request.tools] or None,
+        "messages": messages_for(request, settings.structured),
+        "tools": tools_for(request) or None,
         "response_format": _response_format(request.response_format, settings.structured),
         "temperature": settings.temperature if temperature is None else temperature,
         settings.limit_field: settings.max_tokens if limit is None else limit,
@@ -62,6 +60,11 @@ def chat_body(request: Request, settings: ChatSettings, *, stream: bool = False)
     return {key: value for key, value in body.items() if value is not None} | dict(
         settings.extra_body
     )
+
+
+def tools_for(request: Request) -> list[dict[str, Any]]:
+    """The request's tools as the protocol describes them."""
+    return [_tool(tool) for tool in request.tools]
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
@@ -85,7 +88,8 @@ def _response_format(wanted: Mapping[str, Any] | None, how: Structured) -> dict[
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _messages(request: Request, how: Structured) -> list[dict[str, Any]]:
+def messages_for(request: Request, how: Structured) -> list[dict[str, Any]]:
+    """The request's messages; with the schema in the system prompt where the server gets none."""
     messages = [dict(message) for message in request.messages]
     if request.response_format is None or how == "schema":
         return messages

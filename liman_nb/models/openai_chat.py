@@ -13,15 +13,25 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from liman_nb.errors import LimanError, ModelError, ModelReplyInvalid, SetupError, UsageError
+from liman_nb.errors import (
+    LimanError,
+    ModelError,
+    ModelFormatRefused,
+    ModelReplyInvalid,
+    SetupError,
+    UsageError,
+)
 from liman_nb.models.callables import in_thread
+from liman_nb.models.forbidding import check_allowed
+from liman_nb.models.json_ways import HOW, KNOWN_WAYS, Structured, next_way
 from liman_nb.models.llm import OnToken, Reply, Request
-from liman_nb.models.openai_body import ChatSettings, Structured, chat_body
+from liman_nb.models.openai_body import ChatSettings, chat_body
 from liman_nb.models.openai_errors import from_client, from_object
 from liman_nb.models.openai_replies import quote, read_reply
 from liman_nb.models.openai_stream import StreamedReply
@@ -56,7 +66,9 @@ class OpenAILLM:
         temperature: used when the node names none; ``None`` leaves it to the server.
         structured: how the server is asked for a node's `yields`: ``schema`` sends a strict JSON
             schema, ``json`` uses the server's JSON mode and puts the schema into the prompt,
-            ``prompt`` only the latter, for servers that know neither.
+            ``prompt`` only the latter, for servers that know neither. ``auto`` tries them in this
+            order, until the server accepts one, and remembers it for server and model as long as
+            the process lives; a refusal is on record as an attempt of the node's run.
         extra_body: further fields of the request's JSON body, which win over all others.
         headers: further HTTP headers.
     """
@@ -70,7 +82,7 @@ class OpenAILLM:
         timeout: float = 60.0,
         max_tokens: int | None = None,
         temperature: float | None = None,
-        structured: Structured = "schema",
+        structured: Structured | Literal["auto"] = "auto",
         extra_body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -82,9 +94,10 @@ class OpenAILLM:
             temperature=temperature,
             max_tokens=max_tokens,
             limit_field="max_completion_tokens" if self.base_url == _OPENAI else "max_tokens",
-            structured=structured,
+            structured="schema" if structured == "auto" else structured,
             extra_body=dict(extra_body or {}),
         )
+        self._tries_ways = structured == "auto" and "response_format" not in (extra_body or {})
         self._api_key = api_key
         options = {"base_url": self.base_url, "timeout": timeout, "default_headers": headers}
         self._clients = PerLoop(partial(_make_client, api_key, options), _close_client)
@@ -94,20 +107,22 @@ class OpenAILLM:
         return f"OpenAILLM({self.settings.model!r}, base_url={_shown(self.base_url)!r})"
 
     def body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
-        """The exact JSON body that :meth:`complete` sends for a request.
+        """The exact JSON body that :meth:`complete` sends first for a request.
 
         Args:
             request: what would be answered.
             stream: as when `on_token` is given.
         """
-        return chat_body(request, self.settings, stream=stream)
+        return self._body(request, self._first_way(request), stream=stream)
 
     def check_setup(self) -> None:
         """Whether it can be used at all, asked before a turn begins.
 
         Raises:
             SetupError: there is no API key, and the server is OpenAI's.
+            RealModelForbidden: real models are forbidden; see `liman_nb.testing`.
         """
+        check_allowed(self)
         if _key(self._api_key) is None and self.base_url == _OPENAI:
             raise SetupError(
                 "OpenAI needs an API key: set the environment variable OPENAI_API_KEY, or pass"
@@ -121,7 +136,38 @@ class OpenAILLM:
             ModelError: the subclass says what happened, `retryable` whether it may pass.
             SetupError: there is no API key, and the server is OpenAI's.
         """
-        return await self.send(self.body(request, stream=on_token is not None), on_token)
+        if request.response_format is None or not self._tries_ways:
+            return await self.send(self.body(request, stream=on_token is not None), on_token)
+        return await self._send_some_way(request, on_token)
+
+    async def _send_some_way(self, request: Request, on_token: OnToken | None) -> Reply:
+        """Ask for JSON in the best way that the server accepts."""
+        refusals: list[str] = []
+        way = self._first_way(request)
+        while True:
+            body = self._body(request, way, stream=on_token is not None)
+            try:
+                reply = await self.send(body, on_token)
+            except ModelFormatRefused as error:
+                following = next_way(way)
+                if following is None:
+                    raise
+                refusals.append(f"{error}; asked again {HOW[following]}")
+                way = following
+            else:
+                KNOWN_WAYS.worked(*self._asked_there(request), way)
+                return replace(reply, refusals=tuple(refusals))
+
+    def _body(self, request: Request, way: Structured, *, stream: bool) -> dict[str, Any]:
+        return chat_body(request, replace(self.settings, structured=way), stream=stream)
+
+    def _first_way(self, request: Request) -> Structured:
+        if not self._tries_ways:
+            return self.settings.structured
+        return KNOWN_WAYS.first(*self._asked_there(request))
+
+    def _asked_there(self, request: Request) -> tuple[str, str, bool]:
+        return self.base_url, request.model or self.settings.model, bool(request.tools)
 
     async def send(self, body: Mapping[str, Any], on_token: OnToken | None = None) -> Reply:
         """Send a body as it stands, such as one of :meth:`body` that was changed.

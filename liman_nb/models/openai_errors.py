@@ -6,6 +6,7 @@ client's exception classes and fails when one has no counterpart here.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -17,6 +18,7 @@ from liman_nb.errors import (
     LimanError,
     ModelContentFiltered,
     ModelError,
+    ModelFormatRefused,
     ModelRateLimited,
     ModelRejected,
     ModelReplyInvalid,
@@ -25,6 +27,7 @@ from liman_nb.errors import (
     ModelUnavailable,
     SetupError,
 )
+from liman_nb.models.json_ways import refuses_way
 from liman_nb.models.openai_replies import quote
 
 _TIMEOUT, _TOO_MANY, _SERVER_FAULT = 408, 429, 500
@@ -92,13 +95,15 @@ def from_status(status: int, said: str, response: Any, who: str) -> ModelError:
         response: the HTTP response, for its headers, or ``None``.
         who: the model and server, for the message.
     """
-    message = f"{who} answered HTTP {status}: {said}{_HINTS.get(status, '')}"
+    message = f"{who} answered HTTP {status}: {quote(said)}{_HINTS.get(status, '')}"
     if status == _TOO_MANY:
         wait = retry_after(response.headers if response is not None else {})
         after = "" if wait is None else f"; it asks to wait {wait:g} seconds"
         return ModelRateLimited(message + after, wait)
     if status == _TIMEOUT:
         return ModelUnavailable(message)
+    if refuses_way(status, said):
+        return ModelFormatRefused(message)
     return (ModelServerError if status >= _SERVER_FAULT else ModelRejected)(message)
 
 
@@ -107,7 +112,7 @@ def from_object(error: Any, who: str) -> ModelError:
     code = error.get("code") if isinstance(error, Mapping) else None
     said = error.get("message") if isinstance(error, Mapping) else error
     if re.fullmatch("[45][0-9][0-9]", str(code)):
-        return from_status(int(str(code)), quote(said or error), None, who)
+        return from_status(int(str(code)), _text(said or error), None, who)
     return ModelServerError(f"{who} sent an error in place of a reply: {quote(said or error)}")
 
 
@@ -139,8 +144,12 @@ def _number(text: str | None) -> float | None:
 def _said(error: Exception) -> str:
     """The server's message, without the client's own wording around it."""
     body = getattr(error, "body", None)
-    said = body.get("message") if isinstance(body, Mapping) else body
-    return quote(said or str(error))
+    said = body.get("message") or body if isinstance(body, Mapping) else body
+    return _text(said or str(error))
+
+
+def _text(said: Any) -> str:
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False, default=str)
 
 
 def _cause(error: Exception) -> str:

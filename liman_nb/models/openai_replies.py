@@ -42,7 +42,7 @@ def read_reply(completion: Mapping[str, Any], who: str) -> Reply:
     if not isinstance(message, Mapping):
         raise ModelReplyInvalid(f"{who} sent a choice without a message: {quote(choice)}")
     usage = _usage(completion.get("usage"))
-    _check_finish(choice.get("finish_reason"), usage, who)
+    check_finish(choice.get("finish_reason"), usage, who)
     if refusal := message.get("refusal"):
         raise ModelRefused(f"{who} refused: {quote(refusal)}")
     calls = _tool_calls(message)
@@ -61,7 +61,12 @@ def _only_choice(completion: Mapping[str, Any], who: str) -> Mapping[str, Any]:
     raise ModelReplyInvalid(f"{who} sent a reply without choices: {quote(completion)}")
 
 
-def _check_finish(reason: Any, usage: Usage, who: str) -> None:
+def check_finish(reason: Any, usage: Usage, who: str) -> None:
+    """Raise what a finish reason means, if it means that the reply is of no use.
+
+    Raises:
+        ModelError: see :func:`read_reply`.
+    """
     if reason == "length":
         after = f" after {usage.output_tokens} tokens" if usage.output_tokens else ""
         raise ModelReplyTruncated(

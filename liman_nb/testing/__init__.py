@@ -1,5 +1,6 @@
-"""For those who write back ends: the suite that every storage of this package passes."""
+"""For test suites: the contract of every storage, and a switch that forbids real models."""
 
+from liman_nb.testing.real_models import forbid_real_models
 from liman_nb.testing.storage_contract import StorageContract
 
-__all__ = ["StorageContract"]
+__all__ = ["StorageContract", "forbid_real_models"]

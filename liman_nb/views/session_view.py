@@ -70,6 +70,7 @@ class SessionView(View):
         session_id: the session's text id; empty when none is opened.
         execution_id: id of its root executor, as results carry it; empty likewise.
         turns: how many it has.
+        usage: tokens of all its turns, as the servers counted them.
         conversation: who said what. Lives as long as the session.
         yields: every structured output.
         mesh_communications: the calls of nodes by nodes.
@@ -99,6 +100,7 @@ class SessionView(View):
         self.session_id = records.session_id
         self.execution_id = records.root
         self.turns = records.turns
+        self.usage = records.usage
         self.conversation: tuple[Entry, ...] = records.conversation
         self.yields: tuple[YieldsRecord, ...] = records.yields
         self.mesh_communications: tuple[MeshCall, ...] = records.mesh_communications
@@ -120,6 +122,7 @@ class SessionView(View):
             "session_id": self.session_id,
             "execution_id": self.execution_id,
             "turns": self.turns,
+            "usage": asdict(self.usage),
             "record_ttl": self.record_ttl,
             "expired": dict(self.expired),
             **{name: [_plain(record) for record in self._of(name)] for name in _RECORDS},
@@ -167,8 +170,10 @@ class SessionView(View):
     @property
     def _facts(self) -> str:
         turns = count(self.turns, "turn") if self.turns else "no turn yet"
+        used = self.usage.input_tokens + self.usage.output_tokens
+        tokens = count(used, "token") if self.turns else ""
         recorded = f"recorded {stamp(self._recorded)}" if self._recorded else ""
-        return " · ".join(filter(None, [turns, recorded]))
+        return " · ".join(filter(None, [turns, tokens, recorded]))
 
     @property
     def _gone(self) -> str:

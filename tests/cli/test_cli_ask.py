@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from chat_server import Calls, Refusal
 from commands_run import run_in_process
+
+from liman_nb import Agent, InMemoryStateStorage, RecordedLLM, ScriptedLLM
 
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -189,6 +192,21 @@ def test_a_local_model_that_is_not_there(run, server, examples, name):
     done = run("ask", examples / "hello", "hi", "--model", name)
     assert (done.status, done.out) == (1, "")
     assert re.match(r"error: (there is no model file|the local model needs its runtime)", done.err)
+    assert server.requests == []
+
+
+def test_a_recorded_run(run, server, examples, tmp_path):
+    """A recording answers in the same words, and no server is asked; what it lacks is said."""
+    path = tmp_path / "run.jsonl"
+    llm = RecordedLLM(path, ScriptedLLM(["Nice to meet you, Alice!"]))
+    agent = Agent(examples / "hello", llm=llm, state_storage=InMemoryStateStorage())
+    asyncio.run(agent.step("My name is Alice."))
+    model = ("--model", f"recorded:{path}")
+    done = run("ask", examples / "hello", "My name is Alice.", *model)
+    assert done.out.startswith("chat: Nice to meet you, Alice!\n")
+    other = run("ask", examples / "hello", "My name is Bob.", *model)
+    assert other.status == 1
+    assert 'the last one was "My name is Alice." and is "My name is Bob."' in other.err
     assert server.requests == []
 
 

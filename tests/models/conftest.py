@@ -8,6 +8,8 @@ import pytest
 from wire_server import WireServer
 
 from liman_nb.errors import SetupError
+from liman_nb.models import openai_chat
+from liman_nb.models.json_ways import KnownWays
 from liman_nb.models.local import LocalLLM
 from liman_nb.models.openai_chat import OpenAILLM
 
@@ -30,6 +32,12 @@ def _no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests see none of the environment variables that choose a model."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "LIMAN_NB_MODEL"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_known_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test's server may have the address of another test's."""
+    monkeypatch.setattr(openai_chat, "KNOWN_WAYS", KnownWays())
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from liman_nb.models.choose import as_llm, default_llm
 from liman_nb.models.llm import Request
 from liman_nb.models.local import LocalLLM
 from liman_nb.models.openai_chat import OpenAILLM
+from liman_nb.models.recorded import RecordedLLM
 from liman_nb.models.scripted import ScriptedLLM
 
 ASK = Request("n", [])
@@ -48,6 +49,15 @@ async def test_a_function():
     llm = as_llm(lambda request: request.node)
     assert isinstance(llm, CallableLLM)
     assert (await llm.complete(ASK)).text == "n"
+
+
+async def test_a_recording(tmp_path: Path):
+    """A path after `recorded:` is replayed."""
+    path = tmp_path / "run.jsonl"
+    await RecordedLLM(path, as_llm(["Hello"])).complete(ASK)
+    llm = as_llm(f"recorded:{path}")
+    assert isinstance(llm, RecordedLLM)
+    assert (await llm.complete(ASK)).text == "Hello"
 
 
 def test_a_class():

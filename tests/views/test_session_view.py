@@ -127,6 +127,16 @@ def test_without_pandas_one_clear_error_says_what_to_install(monkeypatch):
 # ── shown ────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_the_tokens_of_the_session_are_counted():
+    """Prompts and replies of all turns, in the head and as data."""
+    view = picture()
+    assert view.usage.input_tokens + view.usage.output_tokens == 1554
+    assert view.to_dict()["usage"] == {
+        "input_tokens": view.usage.input_tokens,
+        "output_tokens": view.usage.output_tokens,
+    }
+
+
 def test_the_card_has_a_part_that_opens_for_each_kind():
     """The conversation is open; the others are folded with their counts."""
     html = picture().html()
@@ -139,7 +149,9 @@ def test_the_card_has_a_part_that_opens_for_each_kind():
         "Coordination decisions (14)",
     ]
     assert problems(html) == []
-    assert text.startswith("refund-desk/case-1042✓ done1 turn · recorded 2026-11-30 14:49:24 UTC")
+    assert text.startswith(
+        "refund-desk/case-1042✓ done1 turn · 1,554 tokens · recorded 2026-11-30 14:49:24 UTC"
+    )
     positions = [text.index(title) for title in titles]
     assert positions == sorted(positions)
     assert html.count('open="open"') == 1
@@ -158,7 +170,9 @@ def test_each_kind_of_record_is_read_in_the_cell():
 def test_the_text_has_a_line_for_each_record():
     """For terminals."""
     lines = str(picture()).splitlines()
-    assert lines[0] == "refund-desk/case-1042 - DONE (1 turn · recorded 2026-11-30 14:49:24 UTC)"
+    assert lines[0] == (
+        "refund-desk/case-1042 - DONE (1 turn · 1,554 tokens · recorded 2026-11-30 14:49:24 UTC)"
+    )
     assert lines[2].startswith("  user      intake, user_message: My jar arrived broken")
     assert '  policy, turn 1: rule = "4.2"' in lines
     assert "  fire     draft → approve, turn 1: 148.0 > 100" in lines
