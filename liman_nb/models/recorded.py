@@ -43,7 +43,7 @@ class RecordedLLM:
 
     Example:
         >>> RecordedLLM("run.jsonl", OpenAILLM("gpt-4o-mini"))   # records what it does not know
-        >>> RecordedLLM("run.jsonl")                             # replays; the same in every mode
+        >>> RecordedLLM("run.jsonl")                             # replays
 
     Args:
         path: the recording.

@@ -17,8 +17,10 @@ from liman_nb import (
     ExecutorInput,
     ExternalTool,
     InMemoryStateStorage,
+    LangChainLLM,
     LocalLLM,
     OpenAILLM,
+    RecordedLLM,
     RedisStateStorage,
     Reply,
     Request,
@@ -87,6 +89,8 @@ def models() -> list[LLM]:
         ScriptedLLM(["Hello.", {"answer": 4}, [call("get_weather", city="Oslo")], ValueError()]),
         ScriptedLLM({"chat": ["Hello."]}),
         CallableLLM(lambda request: request.node),
+        LangChainLLM(object()),
+        RecordedLLM("run.jsonl", ScriptedLLM(["Hello."]), mode="record"),
         Echo(),
     ]
 
