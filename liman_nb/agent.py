@@ -377,12 +377,15 @@ class Agent:
         return self._reception.new_session(session_id).id
 
     async def open(self, session_id: str) -> Agent:
-        """Open a stored session, for reading and for the turns to come. Runs nothing.
+        """Open a session as it is stored now, for reading and for the turns to come. Runs nothing.
+
+        A view shows what this kernel knows of a session; opening it again shows what another one
+        has added. A turn takes up what is stored by itself.
 
         Raises:
             StorageError: the storage cannot be read.
         """
-        await self._reception.session(session_id)
+        await self._reception.anew(session_id)
         return self
 
     def fork(

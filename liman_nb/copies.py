@@ -41,7 +41,7 @@ async def retried(
     """The last turn of a session, to be taken in a fork that begins before it."""
     parent = _known(reception, session_id, "retry_turn")
     runtime = workshop.prepare()
-    opened = await workshop.sessions.open(parent.id, parent.root)
+    opened = await workshop.sessions.open_anew(parent.id, parent.root)
 
     def last(tree: Tree, _: Collection[str]) -> tuple[int, str, Any]:
         if not tree.turns:
@@ -83,6 +83,6 @@ def _known(reception: Reception, session_id: str | None, method: str) -> Known:
     if known is None:
         raise UsageError(
             f"no session is opened yet; say which: agent.{method}(session_id=…), and "
-            f"agent.state_storage lists those that are stored"
+            f"agent.sessions() lists those that are stored"
         )
     return known

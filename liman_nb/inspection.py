@@ -44,7 +44,7 @@ def explanation(
     """
     if all(executor.node != node for executor in tree.executors.values()):
         node = workshop.node(node).name
-    if turn is not None and not 1 <= turn <= len(tree.turns):
+    if turn is not None and not (isinstance(turn, int) and 1 <= turn <= len(tree.turns)):
         raise UsageError(
             f"session {tree.session_id!r} has no turn {turn!r}; its turns: "
             f"{f'1 to {len(tree.turns)}' if tree.turns else 'none'}"
@@ -59,7 +59,7 @@ async def sessions_page(workshop: Workshop, page: int, per_page: int) -> Session
         UsageError: a page that cannot be, or a storage that cannot list its sessions.
         StorageError: the storage cannot be read.
     """
-    if page < 1 or not 1 <= per_page <= MOST_PER_PAGE:
+    if not (_is_number(page) and _is_number(per_page) and per_page <= MOST_PER_PAGE):
         raise UsageError(
             f"sessions(page=…, per_page=…) takes a page from 1 and 1 to {MOST_PER_PAGE:,} sessions "
             f"a page, not {page!r} and {per_page!r}"
@@ -70,6 +70,10 @@ async def sessions_page(workshop: Workshop, page: int, per_page: int) -> Session
     rows = [await _row(workshop, info) for info in found[first : first + per_page]]
     pages = max(1, -(-len(found) // per_page))
     return SessionsView(rows, page=page, pages=pages, total=len(found))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and value >= 1
 
 
 async def _row(workshop: Workshop, info: SessionInfo) -> SessionRow:

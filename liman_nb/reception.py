@@ -85,6 +85,11 @@ class Reception:
         self.opened = known = self.known(session_id) or self.new_session(None)
         return await self._workshop.sessions.open(known.id, known.root)
 
+    async def anew(self, session_id: str) -> Session:
+        """Open a session as it is stored now; it is the opened one from now on."""
+        known = self.opened = self.own(session_id)
+        return await self._workshop.sessions.open_anew(known.id, known.root)
+
     async def ready(self, session_id: str | None) -> tuple[Runtime, Session]:
         """A session, and what its next turn will run with."""
         return self._workshop.prepare(), await self.session(session_id)

@@ -65,10 +65,10 @@ class Settings:
     redis_password: str = ""
 
     def __repr__(self) -> str:
-        shown = "***" if self.redis_password else ""
+        shown = ", password ***" if self.redis_password else ""
         where = {
             "diskcache": f"directory={self.directory!r}",
-            "redis": f"redis at {self.redis_host}:{self.redis_port}/{self.redis_db}, {shown}",
+            "redis": f"redis at {self.redis_host}:{self.redis_port}/{self.redis_db}{shown}",
             "memory": "memory",
         }[self.store]
         return f"<Settings: {where}, agency={self.agency!r}>"

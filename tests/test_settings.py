@@ -158,6 +158,13 @@ def test_a_password_is_shown_nowhere():
     assert "c4nary" not in repr(settings) + repr(settings.storage())
 
 
+def test_settings_say_where_they_lead():
+    """A password is said to be there, and only if it is."""
+    shown = repr(Settings(store="redis"))
+    assert shown == "<Settings: redis at localhost:6379/0, agency=''>"
+    assert "0, password ***, " in repr(Settings(store="redis", redis_password="c4nary"))
+
+
 async def test_an_agent_without_a_storage_takes_the_environment_s(monkeypatch):
     """Its agency keeps sessions of one name apart."""
     monkeypatch.setenv("LIMAN_NB_STORE", "memory")

@@ -210,7 +210,8 @@ def ask(  # noqa: PLR0913 - each is one option
     """Say one thing to an agent.
 
     What the nodes answer is printed as they say it, and then the tree of what ran. Sessions are
-    kept in .liman_nb, in the folder that the command is run in.
+    kept where the environment says (LIMAN_NB_STORE), else in .liman_nb, in the folder that the
+    command is run in.
 
     Where a person is asked, and this is a terminal, the answer is read here; Ctrl-D leaves the
     question open. The exit status is 3 while questions stay open.

@@ -123,11 +123,12 @@ Wheel = Annotated[
 ]
 
 Store = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--store",
         metavar="DIRECTORY|URL",
-        help="A directory of sessions, or the url of a Redis server (redis://host:6379/0).",
+        help="A directory of sessions, or the url of a Redis server (redis://host:6379/0)."
+        " Without it the store that the environment names (LIMAN_NB_STORE), else .liman_nb.",
     ),
 ]
 Agency = Annotated[

@@ -18,8 +18,6 @@ from liman_nb.cli import options
 from liman_nb.cli.terminal import say
 from liman_nb.errors import UsageError
 
-DEFAULT_STORE = ".liman_nb"
-
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LISTED = 20
 
@@ -43,7 +41,7 @@ def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     ),
 )
 def list_(
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
     agency: options.Agency = "",
     as_json: options.AsJson = False,
 ) -> None:
@@ -51,7 +49,7 @@ def list_(
     _to_the_end(_list(store, agency, as_json))
 
 
-async def _list(store: str, agency: str, as_json: bool) -> None:
+async def _list(store: str | None, agency: str, as_json: bool) -> None:
     from liman_nb.cli.stores import opened, status_in
 
     async with opened(store, agency) as storage:
@@ -96,7 +94,7 @@ def _table(known: Sequence[dict[str, Any]]) -> list[str]:
 )
 def show(
     session: options.StoredSession,
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
     agency: options.Agency = "",
     messages: options.Messages = None,
 ) -> None:
@@ -104,7 +102,7 @@ def show(
     _to_the_end(_show(session, store, agency, messages))
 
 
-async def _show(session: str, store: str, agency: str, node: str | None) -> None:
+async def _show(session: str, store: str | None, agency: str, node: str | None) -> None:
     from liman_nb.cli.stores import found, opened, tree_in
     from liman_nb.specs.findings import did_you_mean, listed
     from liman_nb.views.escape import one_line
@@ -143,14 +141,14 @@ async def _show(session: str, store: str, agency: str, node: str | None) -> None
 def export(
     session: options.StoredSession,
     file: options.Into = "-",
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
     agency: options.Agency = "",
 ) -> None:
     """Write a session as lines of JSON."""
     _to_the_end(_export(session, file, store, agency))
 
 
-async def _export(session: str, file: str, store: str, agency: str) -> None:
+async def _export(session: str, file: str, store: str | None, agency: str) -> None:
     from liman_nb.cli.stores import found, opened
     from liman_nb.state.portable import export_session
 
@@ -182,9 +180,7 @@ def _write_new(file: str, text: str) -> None:
         "liman-nb sessions import alice.jsonl --store redis://localhost:6379/0"
     ),
 )
-def import_(
-    file: options.From, store: options.Store = DEFAULT_STORE, agency: options.Agency = ""
-) -> None:
+def import_(file: options.From, store: options.Store = None, agency: options.Agency = "") -> None:
     """Store a session that was exported.
 
     It is the same session as before, for agents of the same name. What the store has of it already
@@ -194,7 +190,7 @@ def import_(
     _to_the_end(_import(file, store, agency))
 
 
-async def _import(file: str, store: str, agency: str) -> None:
+async def _import(file: str, store: str | None, agency: str) -> None:
     from liman_nb.cli.stores import opened
     from liman_nb.engine.loading import ends_open
     from liman_nb.state.portable import import_session
@@ -222,7 +218,7 @@ def _read(file: str) -> str:
 @sessions_app.command(epilog=options.examples("liman-nb sessions delete alice --secure"))
 def delete(
     session: options.StoredSession,
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
     agency: options.Agency = "",
     secure: options.Secure = False,
     yes: options.Yes = False,
@@ -231,7 +227,7 @@ def delete(
     _to_the_end(_delete(session, store, agency, secure, yes))
 
 
-async def _delete(session: str, store: str, agency: str, secure: bool, yes: bool) -> None:
+async def _delete(session: str, store: str | None, agency: str, secure: bool, yes: bool) -> None:
     from liman_nb.cli.stores import found, opened
     from liman_nb.state.storage import delete_from
 
@@ -257,7 +253,7 @@ def _ask(question: str, yes: bool) -> None:
     epilog=options.examples("liman-nb sessions prune", "liman-nb sessions prune --older-than 30d")
 )
 def prune(
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
     agency: options.Agency = "",
     older_than: options.OlderThan = None,
     yes: options.Yes = False,
@@ -270,7 +266,7 @@ def prune(
     _to_the_end(_prune(store, agency, age, yes))
 
 
-async def _prune(store: str, agency: str, age: timedelta | None, yes: bool) -> None:
+async def _prune(store: str | None, agency: str, age: timedelta | None, yes: bool) -> None:
     from liman_nb.cli.stores import deleted, opened, unused_since
 
     async with opened(store, agency) as storage:

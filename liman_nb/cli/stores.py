@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 
 from liman_nb.engine.loading import tree_of
 from liman_nb.engine.tree import ENDED, Tree
 from liman_nb.errors import SessionConflict, StorageError, UnknownSession, UsageError
+from liman_nb.settings import read_settings
 from liman_nb.state.storage import SessionInfo, StateStorage, delete_from
 from liman_nb.views.escape import one_line
 
@@ -23,12 +25,16 @@ _LISTED = 10
 
 
 @asynccontextmanager
-async def opened(store: str, agency: str) -> AsyncIterator[StateStorage]:
+async def opened(store: str | None, agency: str) -> AsyncIterator[StateStorage]:
     """The storage that ``--store`` and ``--agency`` name, closed at the end.
+
+    Args:
+        store: a directory or the url of a server; what the environment says for ``None``.
+        agency: whose sessions on a server; empty for what the environment says.
 
     Raises:
         UsageError: they name none.
-        SetupError: it is a server, whose client is not installed.
+        SetupError: it is a server, whose client is not installed; or the environment means nothing.
     """
     storage = _storage(store, agency)
     try:
@@ -37,7 +43,9 @@ async def opened(store: str, agency: str) -> AsyncIterator[StateStorage]:
         await storage.close()
 
 
-def _storage(store: str, agency: str) -> StateStorage:
+def _storage(store: str | None, agency: str) -> StateStorage:
+    if store is None:
+        return _of_environment(agency)
     if store.startswith(_SERVERS):
         from liman_nb.state.redis.storage import RedisStateStorage
 
@@ -47,10 +55,27 @@ def _storage(store: str, agency: str) -> StateStorage:
             f"--store: it begins with none of {', '.join(_SERVERS)}, and a directory has no '://'"
         )
     if agency:
-        raise UsageError("--agency is for a Redis server: a directory has one user's sessions")
+        raise _agency_of_a_directory()
     from liman_nb.state.disk.storage import DiskCacheStateStorage
 
     return DiskCacheStateStorage(store)
+
+
+def _of_environment(agency: str) -> StateStorage:
+    """The storage that an agent has which is given none."""
+    settings = read_settings()
+    if settings.store == "memory":
+        raise UsageError(
+            "the environment's LIMAN_NB_STORE is memory, where no other process can look; name a "
+            "store: --store DIRECTORY or --store redis://…"
+        )
+    if agency and settings.store != "redis":
+        raise _agency_of_a_directory()
+    return replace(settings, agency=agency or settings.agency).storage()
+
+
+def _agency_of_a_directory() -> UsageError:
+    return UsageError("--agency is for a Redis server: a directory has one user's sessions")
 
 
 async def found(storage: StateStorage, wanted: str) -> SessionInfo:

@@ -80,7 +80,10 @@ class Talk:
         try:
             return self._to_the_end(self._resume(answer, question))
         except OpenTurn as error:
-            raise UsageError(f"session {self._agent.session_id!r} has no open turn") from error
+            raise UsageError(
+                f"session {self._agent.session_id!r} has no open turn; say something in it with "
+                f"`liman-nb ask`, or see `liman-nb sessions list` for those that are stored"
+            ) from error
         except ContextMissing as error:
             raise UsageError(f"{error}; here: --context FILE") from error
 

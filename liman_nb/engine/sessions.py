@@ -49,6 +49,20 @@ class Sessions:
         """
         return await self._load(root or self.root_of(session_id), session_id)
 
+    async def open_anew(self, session_id: str, root: str) -> Session:
+        """The same, as it is stored now, also where another kernel has gone on with it.
+
+        A session whose turn is under way here is left as it is.
+
+        Raises:
+            StorageError: the storage cannot be read.
+        """
+        known = self._in_use.get(root)
+        if known is None:
+            return await self._load(root, session_id)
+        await known.changed_elsewhere()
+        return self._keep(root, known)
+
     def opened(self, root: str) -> Session | None:
         """The session of that root executor if it is open in this process."""
         return self._in_use.get(root)

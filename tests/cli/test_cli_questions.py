@@ -281,7 +281,10 @@ def test_there_is_nothing_to_resume(desk):
     done = resumed(*desk)
 
     assert (done.status, done.out) == (1, "")
-    assert done.err == "error: session 's' has no open turn\n"
+    assert done.err == (
+        "error: session 's' has no open turn; say something in it with `liman-nb ask`, or see "
+        "`liman-nb sessions list` for those that are stored\n"
+    )
 
 
 def test_an_interrupted_turn_is_resumed(server, examples):

@@ -67,6 +67,22 @@ def test_a_list_of_sessions(run, talk):
     assert rows[0].index(second[:8]) == head.index("root") == rows[1].index(first[:8]) + 2
 
 
+def test_the_store_is_the_one_that_agents_take(run, talk, monkeypatch, tmp_path):
+    """What the environment says, unless the command names another one."""
+    talk("a", "alice", "hi", store=str(tmp_path / "elsewhere"))
+    assert run("sessions", "list").out.startswith("no sessions")
+    monkeypatch.setenv("LIMAN_NB_DIR", str(tmp_path / "elsewhere"))
+    assert "alice" in run("sessions", "list").out
+    assert run("sessions", "list", "--store", ".liman_nb").out.startswith("no sessions")
+    refused = run("sessions", "list", "--agency", "bank")
+    assert "--agency is for a Redis server" in refused.err
+    monkeypatch.setenv("LIMAN_NB_STORE", "redis")
+    monkeypatch.setenv("REDIS_PORT", "1")
+    assert "redis://localhost:1/0: it does not answer" in run("sessions", "list").err
+    monkeypatch.setenv("LIMAN_NB_STORE", "memory")
+    assert "name a store: --store DIRECTORY" in run("sessions", "list").err
+
+
 def test_a_list_for_programs(run, talk):
     """Whole ids, in JSON."""
     root = talk("a", "alice", "hi")

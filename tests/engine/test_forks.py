@@ -314,6 +314,24 @@ async def test_a_turn_is_tried_again_however_it_ended(storage, ending):
     assert (turn.node, json.loads(turn.input)) == (before.node, {"eur": 100})
 
 
+async def test_what_another_agent_added_is_seen_by_opening_and_trying_again(storage):
+    """A view shows what its own kernel knows; opening anew, and another try, what is stored."""
+    here, there = (
+        Agent("{kind: HumanNode, name: boss}", name="a", session_id="s", state_storage=storage)
+        for _ in range(2)
+    )
+    await here.step("one")
+    await here.resume("yes")
+    await there.step("two")
+    assert len(here.history()) == 1
+    assert len((await here.open("s")).history()) == 2
+    assert [question.node for question in here.pending()] == ["boss"]
+    await there.resume("no")
+    await there.step("three")
+    await here.retry_turn("s")
+    assert [turn.input for turn in here.history()] == ["one", "two", "three"]
+
+
 async def test_context_is_needed_again():
     """Only its keys were stored; nothing is forked before it is there."""
     seen = []

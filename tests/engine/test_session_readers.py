@@ -210,7 +210,9 @@ async def test_the_list_is_paged():
     assert {(page.pages, page.total) for page in pages} == {(3, 5)}
 
 
-@pytest.mark.parametrize("wrong", [{"page": 0}, {"per_page": 0}, {"per_page": 1_001}])
+@pytest.mark.parametrize(
+    "wrong", [{"page": 0}, {"page": "2"}, {"per_page": 0}, {"per_page": 1_001}]
+)
 def test_a_page_that_cannot_be_is_refused(wrong):
     """With what is possible."""
     with pytest.raises(UsageError, match="takes a page from 1 and 1 to 1,000 sessions"):
@@ -305,6 +307,7 @@ async def test_explain_takes_the_node_or_the_session_and_the_node():
         (("s", "solver"), {"session_id": "s"}, r"explain\(node\)"),
         (("solvr",), {}, "there is no node 'solvr'; did you mean 'solver'"),
         (("solver",), {"turn": 3}, "session 's' has no turn 3; its turns: 1 to 2"),
+        (("solver",), {"turn": "1"}, "session 's' has no turn '1'; its turns: 1 to 2"),
         (("t", "solver"), {"turn": 1}, "session 't' has no turn 1; its turns: none"),
     ],
 )
