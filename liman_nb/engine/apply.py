@@ -205,7 +205,7 @@ def _join(
         return
     if source is not None and record.arrived:
         join.arrived[source.node] = source.id
-    join.gone = record.gone
+    join.gone, join.expired = record.gone, join.expired or record.expired
     if record.outcome == "halts":
         join.outcome = "halted"
     elif record.outcome == "starts":

@@ -81,7 +81,8 @@ class JoinExplanation:
         outcome: whether it ``waits``, ``started``, ``halted`` since it can start no more, or
             ``nothing arrived`` there.
         arrived: the sources whose branches arrived, in order.
-        gone: the sources that can no longer arrive.
+        gone: the sources that can no longer arrive, or did not arrive in time.
+        expired: whether it was given up waiting (``wait_for_timeout``).
         open: the sources that may still arrive.
         late: how many branches came too late to count.
     """
@@ -91,14 +92,16 @@ class JoinExplanation:
     outcome: JoinOutcome
     arrived: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    expired: bool = False
     open: tuple[str, ...] = ()
     late: int = 0
 
     def __str__(self) -> str:
         """One sentence."""
+        lost = "did not arrive in time" if self.expired else "can no longer arrive"
         known = [
             f"arrived: {', '.join(self.arrived)}" if self.arrived else "",
-            f"can no longer arrive: {', '.join(self.gone)}" if self.gone else "",
+            f"{lost}: {', '.join(self.gone)}" if self.gone else "",
             f"may still arrive: {', '.join(self.open)}" if self.open else "",
             f"came too late: {self.late:,}" if self.late else "",
         ]
@@ -278,7 +281,14 @@ class _Moment:
         still = [s for s in sources if s not in (*arrived, *join.gone)]
         may_arrive = tuple(still) if join.outcome == "waits" else ()
         return JoinExplanation(
-            name, text, join.outcome, arrived, join.gone, may_arrive, len(join.late)
+            name,
+            text,
+            join.outcome,
+            arrived,
+            join.gone,
+            join.expired,
+            may_arrive,
+            len(join.late),
         )
 
 

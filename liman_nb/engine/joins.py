@@ -101,6 +101,7 @@ class _Waiting:
     arrived: int = 0
     gone: int = 0
     arrives: bool = False
+    expired: bool = False
     changed: bool = False
     outcome: JoinOutcome = "waits"
 
@@ -142,6 +143,7 @@ class _Waiting:
             node_type=self.plan.kind,
             arrived=self.arrives,
             gone=self.plan.names(self.gone),
+            expired=self.expired,
             outcome=self.outcome,
             takes=self.plan.names(self.arrived) if self.outcome == "starts" else (),
         )
@@ -189,6 +191,7 @@ class _Moment:
         """A join has waited long enough: nothing else arrives."""
         self.waiting[key] = _Waiting.of(self.plans[key[2]], self._joins[key])
         self.waiting[key].give_up()
+        self.waiting[key].expired = True
 
     def records(self) -> tuple[JoinRecord, ...]:
         """What becomes of the joins."""

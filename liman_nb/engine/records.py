@@ -303,7 +303,8 @@ def _of_join(tree: Tree, key: JoinKey, join: Join) -> Iterator[DecisionRecord]:
     turn = tree.executors[fork].turn
     at = max((tree.executors[e].ended_at for e in join.arrived.values()), default="")
     arrived = ", ".join(join.arrived) or "none"
-    gone = f"; {', '.join(join.gone)} can no longer arrive" if join.gone else ""
+    lost = "did not arrive in time" if join.expired else "can no longer arrive"
+    gone = f"; {', '.join(join.gone)} {lost}" if join.gone else ""
     decision: Decision = {"waits": "wait", "started": "start", "halted": "halt"}[join.outcome]  # type: ignore[assignment]
     yield DecisionRecord(decision, node, node, f"arrived: {arrived}{gone}", at, turn)
     for executor in (tree.executors[e] for e in join.late):

@@ -152,6 +152,7 @@ def _join_state(key: JoinKey, join: Join) -> JoinState:
         since=join.since,
         arrived={source: UUID(executor) for source, executor in join.arrived.items()},
         gone=join.gone,
+        expired=join.expired,
         late=tuple(UUID(executor) for executor in join.late),
         outcome=join.outcome,
     )
@@ -178,6 +179,7 @@ def _join_of(state: JoinState) -> Join:
         state.since,
         {source: str(executor) for source, executor in state.arrived.items()},
         state.gone,
+        state.expired,
         [str(executor) for executor in state.late],
         state.outcome,
     )

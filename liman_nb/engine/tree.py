@@ -162,6 +162,7 @@ class Join:
         since: when the first branch arrived, UTC.
         arrived: by source, the executor whose branch arrived first.
         gone: sources that can no longer arrive, or did not arrive in time.
+        expired: whether it was given up waiting.
         late: executors whose branches counted for nothing: it had started or halted, or the source
             had arrived before.
         outcome: whether it has started.
@@ -170,6 +171,7 @@ class Join:
     since: str = ""
     arrived: dict[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
+    expired: bool = False
     late: list[str] = field(default_factory=list)
     outcome: Literal["waits", "started", "halted"] = "waits"
 

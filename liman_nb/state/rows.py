@@ -158,7 +158,8 @@ class JoinRecord(_Stored):
         node: name of the node that joins them.
         node_type: that node's kind.
         arrived: whether this run's branch arrived there.
-        gone: the sources that can no longer arrive.
+        gone: the sources that can no longer arrive, or did not arrive in time.
+        expired: whether it was given up waiting.
         outcome: it ``waits`` for more, ``starts``, ``halts`` as it can start no more, or the
             branch came ``late``: after it had started or halted, or for the second time.
         takes: names of the sources whose outputs a join that starts gets, in the order in which
@@ -171,6 +172,7 @@ class JoinRecord(_Stored):
     node_type: str
     arrived: bool = False
     gone: tuple[str, ...] = ()
+    expired: bool = False
     outcome: JoinOutcome = "waits"
     takes: tuple[str, ...] = ()
 

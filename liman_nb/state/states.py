@@ -137,7 +137,8 @@ class JoinState(_State):
         node: name of the node that joins them.
         since: when the first branch arrived, UTC.
         arrived: by source, the id of the executor whose branch arrived first.
-        gone: sources that can no longer arrive.
+        gone: sources that can no longer arrive, or did not arrive in time.
+        expired: whether it was given up waiting.
         late: ids of the executors whose branches counted for nothing.
         outcome: whether it waits, has started, or has halted since it can start no more.
     """
@@ -148,6 +149,7 @@ class JoinState(_State):
     since: str = ""
     arrived: dict[str, UUID] = Field(default_factory=dict)
     gone: tuple[str, ...] = ()
+    expired: bool = False
     late: tuple[UUID, ...] = ()
     outcome: Literal["waits", "started", "halted"] = "waits"
 

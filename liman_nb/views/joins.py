@@ -29,7 +29,8 @@ class ShownJoin:
         is_over: whether that turn has ended.
         outcome: ``waits``, ``started`` or ``halted``.
         arrived: names of the sources that arrived, in the order of arriving.
-        gone: those that can no longer arrive.
+        gone: those that can no longer arrive, or did not arrive in time.
+        expired: whether it was given up waiting.
         missing: those that may still come; empty when the graph is not known.
     """
 
@@ -41,18 +42,26 @@ class ShownJoin:
     outcome: JoinOutcome
     arrived: tuple[str, ...]
     gone: tuple[str, ...]
+    expired: bool
     missing: tuple[str, ...]
+
+    @property
+    def lost(self) -> str:
+        """Which sources it does without, and why, in words."""
+        if self.expired:
+            return f"{listed(self.gone)} did not arrive in time"
+        return f"{listed(self.gone)} {'is' if len(self.gone) == 1 else 'are'} gone"
 
     @property
     def state(self) -> str:
         """Such as ``waits for policy (research arrived)`` or ``halted: policy is gone (…)``."""
         arrived = f"{listed(self.arrived)} arrived"
         if self.outcome == "started":
-            return f"started: {arrived}"
+            return f"started: {arrived}; {self.lost}" if self.expired else f"started: {arrived}"
         if self.outcome == "halted":
-            return f"halted: {_gone(self.gone)} ({arrived})"
+            return f"halted: {self.lost} ({arrived})"
         verb = "waited" if self.is_over else "waits"
-        known = f"{arrived}, {_gone(self.gone)}" if self.gone else arrived
+        known = f"{arrived}, {self.lost}" if self.gone else arrived
         return f"{verb} for {listed(self.missing) or 'more'} ({known})"
 
 
@@ -87,6 +96,7 @@ def _shown(key: JoinKey, join: Join, turn: Turn, is_over: bool, graph: Graph | N
         outcome=join.outcome,
         arrived=tuple(join.arrived),
         gone=join.gone,
+        expired=join.expired,
         missing=tuple(source for source in sources if source not in known),
     )
 
@@ -113,7 +123,7 @@ def _arrival(tree: Tree, join: ShownJoin, source: str, identity: str) -> str:
         others = [name for name in join.arrived if name != source]
         beside = f"; {listed(others)} arrived, too" if others else ""
         if join.outcome == "halted":
-            return f"the join halted: {_gone(join.gone)}{beside}"
+            return f"the join halted: {join.lost}{beside}"
         return (
             f"{'waited' if join.is_over else 'waits'} for {listed(join.missing) or 'more'}{beside}"
         )
@@ -134,10 +144,6 @@ def _lateness(tree: Tree, shown: ShownJoin, join: Join, identity: str) -> str:
     if first is not None and shown.outcome != "halted":
         return f"came too late: {one_line(late.node)} had arrived before"
     return f"came too late: {one_line(shown.node)} had {shown.outcome}"
-
-
-def _gone(names: Sequence[str]) -> str:
-    return f"{listed(names)} {'is' if len(names) == 1 else 'are'} gone"
 
 
 def listed(names: Sequence[str]) -> str:

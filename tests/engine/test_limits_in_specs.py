@@ -187,6 +187,11 @@ async def test_a_join_that_needs_what_did_not_arrive_in_time_halts():
     agent = agent_of(specs, functions=functions, start_node="start")
     result = await agent.step("hi")
     assert dict(result.outputs) == {"quick": "hi", "slow": "slow"}
+    assert "did not arrive in time: slow; came too late: 1" in str(agent.explain("sum"))
+    assert "slow did not arrive in time" in str(agent.transitions())
+    assert "slow did not arrive in time" in str(agent.tree())
+    (decision,) = [d for d in agent.session().decisions if d.decision == "halt"]
+    assert decision.why == "arrived: quick; slow did not arrive in time"
     assert not released.is_set()
 
 

@@ -166,7 +166,7 @@ async def test_a_join_that_halted_is_skipped_in_the_graph():
 def test_many_branches_are_counted():
     """A thousand names do not stand in a line."""
     names = tuple(f"n{number}" for number in range(1_000))
-    join = ShownJoin("j", "f", "e", 1, False, "waits", names, names[:1], names)
+    join = ShownJoin("j", "f", "e", 1, False, "waits", names, names[:1], False, names)
 
     assert listed(names[:1]) == "n0"
     assert listed(names[:3]) == "n0, n1 and n2"
