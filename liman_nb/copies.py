@@ -7,7 +7,8 @@ from typing import Any
 
 from liman_nb.engine.forking import moved_rows
 from liman_nb.engine.loading import ends_open, tree_of
-from liman_nb.engine.session import Session, check_context
+from liman_nb.engine.open_turns import check_context
+from liman_nb.engine.session import Session
 from liman_nb.engine.tree import Tree
 from liman_nb.errors import UsageError
 from liman_nb.reception import Call, Known, Reception, new_id

@@ -30,7 +30,7 @@ def session_view(workshop: Workshop, tree: Tree, running: Collection[str]) -> Se
         UsageError: the storage's ``record_ttl`` cannot be used.
     """
     at = workshop.now()
-    records = records_of(tree, at, checked_record_ttl(workshop.storage.record_ttl))
+    records = records_of(tree, at, checked_record_ttl(workshop.storage.record_ttl), running)
     return SessionView(records, workshop.name, session_status(tree, running), recorded=at)
 
 

@@ -132,7 +132,9 @@ def test_every_decision_is_kept_with_its_reason(answered):
     assert reasons["decision", "fire", "approver"] == (
         "pay = true equals true and sum = 4200 is above 1000"
     )
-    assert reasons["approver", "escalate", ""] == "a person was asked and answered"
+    assert reasons["approver", "escalate", ""] == (
+        "a person was asked and answered: Pay 4200? Storm damage is covered."
+    )
 
 
 def test_every_run_is_analysed(answered):
@@ -212,7 +214,7 @@ async def test_after_the_deadline_the_fallback_is_the_answer():
     assert (await late.resume()).output == LETTER
     assert given(llm, "letter") == {**PAID, "agreed": False}
     (escalated,) = [d for d in late.session().decisions if d.decision == "escalate"]
-    assert escalated.why == "nobody answered in time: the fallback holds"
+    assert escalated.why.startswith("nobody answered in time, the fallback holds: Pay 4200?")
     assert late.pending() == []
 
 

@@ -20,7 +20,7 @@ LAYERS = [
     {"engine"},
     {"views"},
     {"result", "settings", "variables", "parts", "workshop", "portal", "reception"},
-    {"inspection", "copies", "agent"},
+    {"inspection", "readers", "copies", "agent"},
     {"demo", "cli", "__main__"},
 ]
 """From the lowest to the highest. `testing` stands beside them, for users' own test suites."""

@@ -155,12 +155,13 @@ class Drive:
         begin_run(self._waiting)
         run = self._run(identity)
         over = exceeded(self._tree, run.executor, self._runtime.bounds, under_way)
-        came_to: list[RunResult] = []
-        with run_span(run.executor, came_to):
-            came_to.append(
-                await perform(run) if over is None else RunResult(error=run.error_record(over))
-            )
-        return came_to[0]
+        with run_span(run.executor) as note:
+            if over is None:
+                result = await perform(run)
+            else:
+                result = RunResult(error=run.error_record(over))
+            note(result)
+        return result
 
     def _has_ended(self, identity: str, task: asyncio.Task[RunResult]) -> None:
         error = None if task.cancelled() else task.exception()

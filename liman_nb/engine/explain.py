@@ -14,9 +14,10 @@ from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
 from liman_nb.specs.conditions.filled import filled
 from liman_nb.specs.graph import Edge, Graph
 from liman_nb.state.rows import TransitionRecord
+from liman_nb.state.states import JoinStatus
 
 EdgeOutcome = Literal["fired", "not fired", "undecided", "not considered"]
-JoinOutcome = Literal["waits", "started", "halted", "nothing arrived"]
+ShownStatus = JoinStatus | Literal["nothing arrived"]
 
 _SAID: dict[EdgeOutcome, str] = {
     "fired": "fired",
@@ -89,7 +90,7 @@ class JoinExplanation:
 
     node: str
     wait_for: str
-    outcome: JoinOutcome
+    outcome: ShownStatus
     arrived: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     expired: bool = False

@@ -13,31 +13,7 @@ from operator import or_
 
 from liman_nb.specs.documents import ToolNodeSpec
 from liman_nb.specs.graph import Graph, Node, NodeKind
-from liman_nb.specs.joins import AllOf, AnyOf, Rule, Source
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A ``wait_for`` whose sources are bits: one test of a mask whatever their number."""
-
-    every: bool
-    plain: int
-    optional: int
-    parts: tuple[_Rule, ...]
-
-    def verdict(self, arrived: int, gone: int) -> bool | None:
-        """Whether it is true; ``None`` while that is open."""
-        parts = [part.verdict(arrived, gone) for part in self.parts]
-        known = arrived | gone
-        if self.every:
-            if self.plain & gone or False in parts:
-                return False
-            ready = self.plain & arrived == self.plain and self.optional & known == self.optional
-            return True if ready and None not in parts else None
-        if self.plain & arrived or self.optional & known or True in parts:
-            return True
-        hopeless = self.plain & gone == self.plain and not self.optional and None not in parts
-        return False if hopeless else None
+from liman_nb.specs.joins import Test, compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +36,7 @@ class Plan:
     kind: NodeKind
     fork: str
     bits: Mapping[str, int]
-    rule: _Rule
+    rule: Test
     seconds: float | None
     reach: Mapping[str, int]
     circular: bool = False
@@ -136,21 +112,10 @@ def _plan(graph: Graph, node: Node, dominators: Mapping[str, set[str]]) -> Plan:
     ways = [dominators[source] for source in bits if source in dominators]
     common = set.intersection(*ways) if ways else set()
     fork = max(common, key=lambda name: len(dominators[name]), default="")
-    rule = _compiled(node.join.rule, bits)
+    rule = compiled(node.join.rule, bits)
     reach = _reach(graph, bits, {node.name, fork})
     seconds = None if isinstance(node.spec, ToolNodeSpec) else node.spec.wait_for_timeout
     return Plan(node.name, node.kind, fork, bits, rule, seconds, reach)
-
-
-def _compiled(rule: Rule, bits: Mapping[str, int]) -> _Rule:
-    parts = (rule,) if isinstance(rule, Source) else rule.parts
-    sources = [part for part in parts if isinstance(part, Source)]
-    return _Rule(
-        every=not isinstance(rule, AnyOf),
-        plain=reduce(or_, (bits[s.name] for s in sources if not s.optional), 0),
-        optional=reduce(or_, (bits[s.name] for s in sources if s.optional), 0),
-        parts=tuple(_compiled(part, bits) for part in parts if isinstance(part, AllOf | AnyOf)),
-    )
 
 
 def _reach(graph: Graph, bits: Mapping[str, int], closed: set[str]) -> dict[str, int]:

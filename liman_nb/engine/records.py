@@ -6,7 +6,7 @@ in the storage as soon as the row that it follows from, and reading runs nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from liman_nb.engine.tree import Executor, Join, JoinKey, Tree
 from liman_nb.models.llm import Usage
 from liman_nb.state.json_values import copied
 from liman_nb.state.rows import Outcome
+from liman_nb.state.states import JoinStatus
 
 Decision = Literal["fire", "skip", "retry", "wait", "start", "halt", "late", "escalate", "cancel"]
 
@@ -160,13 +161,17 @@ class SessionRecords:
     record_ttl: float | None = None
 
 
-def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> SessionRecords:
+def records_of(
+    tree: Tree, now: datetime, seconds: float | None = None, running: Collection[str] = ()
+) -> SessionRecords:
     """The records of a session.
 
     Args:
         tree: the session.
         now: the current time, UTC.
         seconds: how old yields, calls, analyses and decisions may be; ``None`` for any age.
+        running: ids of the executors that run at this moment. What such a one asks is only a
+            precaution for the case that the process ends.
     """
     oldest = "" if seconds is None else stamp(now - timedelta(seconds=seconds))
     ran = sorted(_ran(tree), key=lambda executor: executor.ran_row)
@@ -174,7 +179,7 @@ def records_of(tree: Tree, now: datetime, seconds: float | None = None) -> Sessi
         "yields": [record for e in ran for record in _yields(e)],
         "mesh_communications": [record for e in ran for record in _calls(e)],
         "analyses": [_analysis(tree, e) for e in ran],
-        "decisions": list(_decisions(tree)),
+        "decisions": list(_decisions(tree, running)),
     }
     kept = {k: tuple(r for r in all_ if r.timestamp >= oldest) for k, all_ in found.items()}
     lost = {kind: len(found[kind]) - len(kept[kind]) for kind in found}
@@ -258,13 +263,13 @@ def _arrival(join: Join, executor: Executor) -> str:
 # ── decisions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _decisions(tree: Tree) -> Iterator[DecisionRecord]:
+def _decisions(tree: Tree, running: Collection[str]) -> Iterator[DecisionRecord]:
     """Every decision, in the order of the executors' ends; those of a turn after its runs."""
     executors = [e for e in tree.executors.values() if e.id != tree.root]
     for turn in tree.turns:
         own = [e for e in executors if e.turn == turn.number]
         for executor in sorted(own, key=lambda e: (e.ran_row, e.started_row)):
-            yield from _of_run(executor)
+            yield from _of_run(executor, executor.id not in running)
         for key, join in turn.joins.items():
             yield from _of_join(tree, key, join)
         if turn.cancelled:
@@ -272,12 +277,12 @@ def _decisions(tree: Tree) -> Iterator[DecisionRecord]:
             yield DecisionRecord("cancel", top.node, "", turn.cancelled, top.ended_at, turn.number)
 
 
-def _of_run(executor: Executor) -> Iterator[DecisionRecord]:
+def _of_run(executor: Executor, asks: bool) -> Iterator[DecisionRecord]:
     node, at, turn = executor.node, executor.ended_at, executor.turn
     for answer in executor.answers:
-        why = _answered(answer.late, answer.missing)
-        yield DecisionRecord("escalate", node, "", why, at or executor.started_at, turn)
-    if executor.question is not None:
+        why = f"{_answered(answer.late, answer.missing)}: {answer.question}"
+        yield DecisionRecord("escalate", node, "", why, answer.at, turn)
+    if executor.question is not None and asks:
         yield DecisionRecord(
             "escalate", node, "", executor.question.text, executor.started_at, turn
         )
@@ -294,8 +299,11 @@ def _answered(late: bool, missing: bool) -> str:
     if not late:
         return "a person was asked and answered"
     return (
-        "a person was asked in vain" if missing else "nobody answered in time: the fallback holds"
+        "a person was asked in vain" if missing else "nobody answered in time, the fallback holds"
     )
+
+
+_OF_JOINS: dict[JoinStatus, Decision] = {"waits": "wait", "started": "start", "halted": "halt"}
 
 
 def _of_join(tree: Tree, key: JoinKey, join: Join) -> Iterator[DecisionRecord]:
@@ -305,8 +313,7 @@ def _of_join(tree: Tree, key: JoinKey, join: Join) -> Iterator[DecisionRecord]:
     arrived = ", ".join(join.arrived) or "none"
     lost = "did not arrive in time" if join.expired else "can no longer arrive"
     gone = f"; {', '.join(join.gone)} {lost}" if join.gone else ""
-    decision: Decision = {"waits": "wait", "started": "start", "halted": "halt"}[join.outcome]  # type: ignore[assignment]
-    yield DecisionRecord(decision, node, node, f"arrived: {arrived}{gone}", at, turn)
+    yield DecisionRecord(_OF_JOINS[join.outcome], node, node, f"arrived: {arrived}{gone}", at, turn)
     for executor in (tree.executors[e] for e in join.late):
         why = "the join had started, halted, or had this branch before"
         yield DecisionRecord("late", executor.node, node, why, executor.ended_at, turn)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, Literal, TypeVar
 
 from liman_nb.engine.answering import answer_row
 from liman_nb.engine.apply import apply
@@ -23,20 +23,16 @@ from liman_nb.engine.forking import Copy
 from liman_nb.engine.inside import waiting_turns
 from liman_nb.engine.lease import Leased, SessionLease
 from liman_nb.engine.loading import load_tree
+from liman_nb.engine.open_turns import check_resumable, still_open
 from liman_nb.engine.queue import Turnstile
 from liman_nb.engine.run import CallTime, Runtime
 from liman_nb.engine.states import touched, whole
 from liman_nb.engine.stopping import Stop, still_running, to_the_end
-from liman_nb.engine.times import stamp, utc_now
+from liman_nb.engine.times import stamp
 from liman_nb.engine.tracing import turn_span
-from liman_nb.engine.tree import ENDED, Changes, Tree, Turn
+from liman_nb.engine.tree import ENDED, Changes, Tree
 from liman_nb.errors import (
-    ContextMissing,
     EngineError,
-    FunctionMissing,
-    OpenTurn,
-    Problem,
-    SpecChanged,
     StorageError,
     UsageError,
 )
@@ -177,18 +173,23 @@ class Session:
         self._refuse_waiting_for_itself()
         async with self._line(), self._leased() as lease:
             await self._refresh(lease.rows)
-            self._check_resumable(runtime, context)
+            check_resumable(runtime, self.tree, context)
             if answer is None:
                 return await self._turn(runtime, context)
             row = answer_row(runtime.graph, self.tree, answer.question, answer.value, runtime.now())
             return await self._turn(runtime, context, row)
 
-    async def abandon(self, reason: str) -> None:
-        """Close an open turn without finishing it; nothing happens when none is open."""
+    async def abandon(self, now: datetime, reason: str) -> None:
+        """Close an open turn without finishing it; nothing happens when none is open.
+
+        Args:
+            now: the current time, UTC.
+            reason: why, in words.
+        """
         self._refuse_waiting_for_itself()
         async with self._line(), self._leased() as lease:
             await self._refresh(lease.rows)
-            await self._cancel(utc_now(), reason)
+            await self._cancel(now, reason)
 
     def stop(self) -> bool:
         """End the turn under way, from any thread; whether there was one."""
@@ -265,48 +266,11 @@ class Session:
             await self._cancel(runtime.now(), "given up for another turn")
             return True
         if how == "resume":
-            self._check_resumable(runtime, context)
+            check_resumable(runtime, self.tree, context)
             await self._turn(runtime, context)
             if self.tree.status in ENDED:
                 return self.tree.status != "cancelled"
-        return self._refuse_open_turn()
-
-    def _refuse_open_turn(self) -> NoReturn:
-        tree = self.tree
-        waiting = ", ".join(sorted({tree.executors[i].node for i in tree.idle}))
-        asking = [tree.executors[i] for i in tree.asking]
-        asked = "; ".join(f"{e.node}: {e.question.text}" for e in asking if e.question)
-        state = [f"was interrupted with {waiting} still to run"] if waiting else []
-        state += [f"waits for a person ({asked})"] if asked else []
-        answer = "answer" if asked else ""
-        raise OpenTurn(
-            f"session {tree.session_id!r}: turn {len(tree.turns)} {' and '.join(state)}. Go on "
-            f"with it: await agent.resume({answer}); or give it up: await agent.abandon()"
-        )
-
-    def _check_resumable(self, runtime: Runtime, context: Mapping[str, Any]) -> None:
-        session_id = self.tree.session_id
-        if not self.is_open:
-            raise OpenTurn(f"session {session_id!r} has no open turn to resume; use agent.step()")
-        turn = self.tree.turns[-1]
-        check_context(session_id, turn, context, "resume")
-        gone = [name for name in turn.attached if name not in runtime.callables.attached]
-        if gone:
-            raise FunctionMissing(
-                f"session {session_id!r}: turn {turn.number} was begun with functions attached to "
-                f"its nodes that are missing now: {', '.join(gone)}. Attach them again "
-                f"(@agent.pre_compose(…), @agent.intelligence(…)), or give it up: "
-                f"await agent.abandon()"
-            )
-        if turn.graph != runtime.graph.fingerprint:
-            raise SpecChanged(
-                [
-                    Problem(
-                        f"turn {turn.number} of session {session_id!r} was begun with other specs",
-                        hint="load those again to resume it, or give it up: await agent.abandon()",
-                    )
-                ]
-            )
+        raise still_open(self.tree)
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────────
 
@@ -435,18 +399,3 @@ class Session:
         """Show what is stored; where that fails too, the next call tries again and says so."""
         with contextlib.suppress(Exception):
             await self._refresh()
-
-
-def check_context(session_id: str, turn: Turn, context: Mapping[str, Any], method: str) -> None:
-    """Whether a turn can be run with this context.
-
-    Raises:
-        ContextMissing: keys are missing that the turn was begun with.
-    """
-    missing = [key for key in turn.context_keys if key not in context]
-    if missing:
-        raise ContextMissing(
-            f"session {session_id!r}: turn {turn.number} was begun with the context keys "
-            f"{', '.join(turn.context_keys)}. Context is never stored, so pass "
-            f"{', '.join(missing)} again: await agent.{method}(context={{…}})"
-        )

@@ -10,7 +10,7 @@ Nothing happens, and nothing is loaded, unless the program has imported ``opente
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,18 +30,11 @@ def turn_span(tree: Tree) -> Iterator[None]:
 
 
 @contextmanager
-def run_span(executor: Executor, result: list[RunResult]) -> Iterator[None]:
-    """The span of a node run.
-
-    Args:
-        executor: what runs.
-        result: empty; what the run came to is put into it.
-    """
+def run_span(executor: Executor) -> Iterator[Callable[[RunResult], None]]:
+    """The span of a node run; gives what takes the run's result."""
     known = {"node": executor.node, "kind": executor.node_type, "executor": executor.id}
     with _span(f"node {executor.node}", known) as note:
-        yield
-        for came_to in result:
-            note(_outcome(came_to))
+        yield lambda result: note(_outcome(result))
 
 
 def _outcome(result: RunResult) -> dict[str, Any]:
@@ -57,29 +50,22 @@ def _outcome(result: RunResult) -> dict[str, Any]:
     }
 
 
-class _Noting:
-    """Takes a span's attributes; nothing without a span."""
-
-    def __init__(self, span: Any = None) -> None:
-        self._span = span
-
-    def __call__(self, attributes: Mapping[str, Any]) -> None:
-        if self._span is not None:
-            named = {f"{_NAME}.{k}": v for k, v in attributes.items() if v is not None}
-            self._span.set_attributes(named)
-
-
 @contextmanager
-def _span(name: str, attributes: Mapping[str, Any]) -> Iterator[_Noting]:
+def _span(
+    name: str, attributes: Mapping[str, Any]
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A span, if somebody wants any; gives what takes more of its attributes."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
-        yield _Noting()
+        yield lambda _: None
         return
-    tracer = trace.get_tracer(_NAME)
     # An exception's message may hold anything, so it is not recorded.
-    with tracer.start_as_current_span(
+    with trace.get_tracer(_NAME).start_as_current_span(
         name, record_exception=False, set_status_on_exception=False
     ) as span:
-        note = _Noting(span)
+
+        def note(more: Mapping[str, Any]) -> None:
+            span.set_attributes({f"{_NAME}.{k}": v for k, v in more.items() if v is not None})
+
         note(attributes)
         yield note

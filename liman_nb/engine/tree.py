@@ -18,7 +18,7 @@ from liman_nb.state.rows import (
     QuestionRecord,
     TransitionRecord,
 )
-from liman_nb.state.states import LastCall, LLMNodeState, NodeActorState, ToolNodeState
+from liman_nb.state.states import JoinStatus, LastCall, LLMNodeState, NodeActorState, ToolNodeState
 
 Status = Literal["idle", "suspended", "completed", "failed", "cancelled"]
 """An executor's status. One that runs is stored as ``idle``: `running` is only shown."""
@@ -173,7 +173,7 @@ class Join:
     gone: tuple[str, ...] = ()
     expired: bool = False
     late: list[str] = field(default_factory=list)
-    outcome: Literal["waits", "started", "halted"] = "waits"
+    outcome: JoinStatus = "waits"
 
 
 @dataclass(slots=True)

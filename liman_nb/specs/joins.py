@@ -1,4 +1,4 @@
-"""What a node waits for, and whether what has happened so far is enough: data and one function.
+"""What a node waits for, and whether what has happened so far is enough: data, and one test of it.
 
 Reading the text is `join_notation.py`; whether the sources exist and lead to the node is checked in
 `join_links.py`. Which branches belong together is the engine's business.
@@ -6,8 +6,10 @@ Reading the text is `join_notation.py`; whether the sources exist and lead to th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 
@@ -56,38 +58,68 @@ class Join:
     sources: tuple[str, ...]
 
 
-def verdict(rule: Rule, arrived: Collection[str], gone: Collection[str]) -> bool | None:
-    """Whether a rule is fulfilled.
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A rule whose sources are bits: whether it is fulfilled is seen at once, however many it has.
 
-    A source is true when it arrived, false when it can no longer arrive, and unknown until then; an
-    optional one is true in both cases. Kleene's logic: one false part decides an ``and``, one true
-    part an ``or``, whatever the others are. More arrivals and losses never take an answer back.
+    Kleene's logic: one false part decides an ``and``, one true part an ``or``, whatever the others
+    are. More arrivals and losses never take an answer back.
+
+    Attributes:
+        every: whether all of it must be fulfilled, or one part.
+        plain: sources that are true when they arrived and false when they are gone.
+        optional: sources that are true in both cases.
+        parts: what is in brackets.
+    """
+
+    every: bool
+    plain: int
+    optional: int
+    parts: tuple[Test, ...]
+
+    def verdict(self, arrived: int, gone: int) -> bool | None:
+        """``True`` when it is fulfilled, ``False`` when it can no longer be, ``None`` until then.
+
+        Args:
+            arrived: the sources that arrived.
+            gone: those that can no longer arrive; none of those that arrived.
+        """
+        parts = [part.verdict(arrived, gone) for part in self.parts]
+        known = arrived | gone
+        if self.every:
+            if self.plain & gone or False in parts:
+                return False
+            ready = self.plain & arrived == self.plain and self.optional & known == self.optional
+            return True if ready and None not in parts else None
+        if self.plain & arrived or self.optional & known or True in parts:
+            return True
+        hopeless = self.plain & gone == self.plain and not self.optional and None not in parts
+        return False if hopeless else None
+
+
+def compiled(rule: Rule, bits: Mapping[str, int]) -> Test:
+    """A rule as the test of it.
 
     Args:
         rule: what is waited for.
-        arrived: names of the sources that arrived; sets, so that looking is quick.
-        gone: names of those that can no longer arrive; one that arrived before counts as arrived.
-
-    Returns:
-        ``True`` when it is fulfilled, ``False`` when it can no longer be, ``None`` until then.
+        bits: a bit for each of its sources.
     """
-    match rule:
-        case Source(name, optional):
-            if name in arrived:
-                return True
-            return optional if name in gone else None
-        case AllOf(parts):
-            return _decided(False, (verdict(part, arrived, gone) for part in parts))
-        case AnyOf(parts):
-            return _decided(True, (verdict(part, arrived, gone) for part in parts))
+    parts = (rule,) if isinstance(rule, Source) else rule.parts
+    sources = [part for part in parts if isinstance(part, Source)]
+    return Test(
+        every=not isinstance(rule, AnyOf),
+        plain=reduce(or_, (bits[s.name] for s in sources if not s.optional), 0),
+        optional=reduce(or_, (bits[s.name] for s in sources if s.optional), 0),
+        parts=tuple(compiled(part, bits) for part in parts if isinstance(part, AllOf | AnyOf)),
+    )
 
 
-def _decided(decisive: bool, verdicts: Iterable[bool | None]) -> bool | None:
-    """One decisive verdict settles all; else one that is open leaves the whole open."""
-    found = set(verdicts)
-    if decisive in found:
-        return decisive
-    return None if None in found else not decisive
+def verdict(rule: Rule, arrived: Collection[str], gone: Collection[str]) -> bool | None:
+    """What :meth:`Test.verdict` says of sources by their names; what arrived is not gone."""
+    bits = {name: 1 << i for i, name in enumerate(dict.fromkeys(source_names(rule)))}
+    here = sum(bit for name, bit in bits.items() if name in arrived)
+    lost = sum(bit for name, bit in bits.items() if name in gone)
+    return compiled(rule, bits).verdict(here, lost & ~here)
 
 
 def source_names(rule: Rule) -> Iterator[str]:

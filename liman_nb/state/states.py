@@ -128,6 +128,10 @@ NodeState = Annotated[
 # ── where execution is ───────────────────────────────────────────────────────────────────────────
 
 
+JoinStatus = Literal["waits", "started", "halted"]
+"""Where a join is: it waits, has started, or has halted since it can start no more."""
+
+
 class JoinState(_State):
     """A node that waits for several branches of one executor.
 
@@ -151,7 +155,7 @@ class JoinState(_State):
     gone: tuple[str, ...] = ()
     expired: bool = False
     late: tuple[UUID, ...] = ()
-    outcome: Literal["waits", "started", "halted"] = "waits"
+    outcome: JoinStatus = "waits"
 
 
 class TurnState(_State):

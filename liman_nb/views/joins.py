@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from liman_nb.engine.ids import child_id, join_via
 from liman_nb.engine.tree import ENDED, Join, JoinKey, Tree, Turn
 from liman_nb.specs.graph import Graph
+from liman_nb.state.states import JoinStatus
 from liman_nb.views.escape import one_line
-from liman_nb.views.statuses import JoinOutcome
 
 _NAMES = 8
 
@@ -39,7 +39,7 @@ class ShownJoin:
     executor: str
     turn: int
     is_over: bool
-    outcome: JoinOutcome
+    outcome: JoinStatus
     arrived: tuple[str, ...]
     gone: tuple[str, ...]
     expired: bool

@@ -8,12 +8,10 @@ asks a person ``needs you`` in both.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Literal
 
 from liman_nb.engine.tree import ENDED, Executor, Tree
+from liman_nb.state.states import JoinStatus
 from liman_nb.views.palette import OutcomeWord, StatusWord
-
-JoinOutcome = Literal["waits", "started", "halted"]
 
 _STORED: dict[str, StatusWord] = {
     "idle": "waiting",
@@ -61,7 +59,7 @@ def node_status(
     running: Collection[str],
     *,
     over: bool,
-    join: JoinOutcome | None = None,
+    join: JoinStatus | None = None,
 ) -> StatusWord:
     """The status of a node in a turn.
 

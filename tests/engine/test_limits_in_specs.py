@@ -241,6 +241,22 @@ async def test_a_storage_cut_off_while_a_join_is_given_up_loses_nothing():
         assert await end(storage) == expected
 
 
+@pytest.mark.parametrize("storage", [InMemoryStateStorage, FourMethods])
+async def test_a_fork_has_the_joins_that_were_given_up(storage):
+    """Under its own ids."""
+    specs = WAITING.format(rule="quick and slow?", slow="HumanNode, name: slow, question: '?'")
+    functions = {"start": echo, "echo": echo, "sum": names}
+    agent = agent_of(specs, storage(), functions=functions, start_node="start")
+    await agent.step("hi")
+    await asyncio.sleep(0.06)
+    await agent.resume()
+    parent = seen(agent._read("s", lambda tree, _: tree))
+    fork = seen(agent._read(agent.fork("s"), lambda tree, _: tree))
+    assert fork["turns"] == parent["turns"]
+    assert fork["executors"] == parent["executors"]
+    assert (await agent.resume("late")).output == ["quick"]
+
+
 def test_deadlines_are_texts_in_the_order_of_times():
     """So that they compare as they are stored."""
     from liman_nb.engine.times import stamp

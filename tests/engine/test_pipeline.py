@@ -20,6 +20,14 @@ name: checker
 yields: {is_correct: boolean, explanation: string}
 """
 TEXT = "{kind: LLMNode, name: chat, tools: [look]}\n---\n{kind: ToolNode, name: look}"
+BRANCHES = """
+{kind: LLMNode, name: start, edges: [a, b]}
+---
+{kind: LLMNode, name: a, yields: {x: integer}, edges: [sum]}
+---
+{kind: LLMNode, name: b, yields: {x: integer}, edges: [sum]}
+---
+"""
 SOLVED = {"answer": 4, "steps": ["2+2"]}
 CHECKED = {"is_correct": True, "explanation": "fine"}
 
@@ -154,15 +162,7 @@ async def test_the_input_is_prepared_once_and_the_reply_worked_on_once():
 
 async def test_a_join_s_sources_are_the_upstream_yields():
     """By the name of the node that gave them."""
-    specs = """
-{kind: LLMNode, name: start, edges: [a, b]}
----
-{kind: LLMNode, name: a, yields: {x: integer}, edges: [sum]}
----
-{kind: LLMNode, name: b, yields: {x: integer}, edges: [sum]}
----
-{kind: LLMNode, name: sum, wait_for: [a, b]}
-"""
+    specs = BRANCHES + "{kind: LLMNode, name: sum, wait_for: [a, b]}"
     script = {"start": ["go"], "a": [{"x": 1}], "b": [{"x": 2}], "sum": ["3"]}
     agent, seen = agent_of(specs, script, start_node="start"), []
 
@@ -178,15 +178,8 @@ async def test_a_join_s_sources_are_the_upstream_yields():
 
 async def test_a_prompt_may_name_what_each_source_of_a_join_gave():
     """As `upstream_yields`, also where the input was prepared."""
-    specs = """
-{kind: LLMNode, name: start, edges: [a, b]}
----
-{kind: LLMNode, name: a, yields: {x: integer}, edges: [sum]}
----
-{kind: LLMNode, name: b, yields: {x: integer}, edges: [sum]}
----
-{kind: LLMNode, name: sum, wait_for: [a, b], prompts: "Add {upstream_yields.a.x} and {b.x}."}
-"""
+    prompt = "Add {upstream_yields.a.x} and {b.x}."
+    specs = f"{BRANCHES}{{kind: LLMNode, name: sum, wait_for: [a, b], prompts: '{prompt}'}}"
     script = {"start": ["go"], "a": [{"x": 1}], "b": [{"x": 2}], "sum": ["3"]}
     agent = agent_of(specs, script, start_node="start")
     await agent.step("hi")
